@@ -29,7 +29,7 @@
 
 BPT_BEGIN_DECLS
 
-#define BPT_MODEL_VERSION 3  // of the structs of this header
+#define BPT_MODEL_VERSION 4  // of the structs of this header
 
 typedef struct bpt_model bpt_model_t;
 
@@ -210,6 +210,8 @@ typedef struct {
     double max_length_a;     // a translation of a text of n tokens, its end included, has at most max_length_a n + max_length_b tokens, and
     int64_t max_length_b;    // never more than 512, or than the model has positions; 0 to 1000, and 0 to 512
     bool no_unknown;         // never write the sign for an unknown token
+    int64_t min_tokens;      // a translation does not end before it has so many tokens, unless its longest length ends it; 0 to 511
+    int64_t no_repeat;       // n: a translation never has n tokens side by side twice, and ends where that leaves it no token; 0: it may
     int64_t batch;           // texts that are translated side by side: more are faster and take more memory; the results are the same
     int64_t context_tokens;  // 0: each text alone. Else texts are sentences of documents, in their order, and an empty text ends a
                              // document: each is translated behind those before it, as many as such a model was trained with
@@ -225,6 +227,7 @@ static inline bpt_translate_options_t bpt_translate_options(void) {
     o.max_length_a = 1.2;
     o.max_length_b = 10;
     o.no_unknown = false;
+    o.min_tokens = o.no_repeat = 0;
     o.batch = 16;
     o.context_tokens = 0;
     return o;
@@ -242,6 +245,11 @@ typedef struct {
 // or has no room in the model's positions behind the texts of its document before it; the message says which.
 BPT_API bpt_status_t bpt_model_translate(bpt_model_t *model, const char *const *texts, int64_t count,
                                          const bpt_translate_options_t *options, bpt_translation_t *translations) BPT_MUST_USE;
+// The same with the n best translations of each text that the search has found, best first: translations[count * n], n of each text, the
+// text NULL where the search has found fewer. n from 1 to the beam; texts alone (context_tokens 0). They are freed as above, count * n of
+// them. The first of each text is that of bpt_model_translate. Of a text without words the first is "" and the others are NULL.
+BPT_API bpt_status_t bpt_model_translate_n_best(bpt_model_t *model, const char *const *texts, int64_t count, int32_t n,
+                                                const bpt_translate_options_t *options, bpt_translation_t *translations) BPT_MUST_USE;
 BPT_API void bpt_translations_free(bpt_translation_t *translations, int64_t count);  // NULL is fine
 // How likely given translations are: nll [count], the negative log-likelihood in nats of translation i given text i, the sum over its
 // tokens and its end, each given those before it; tokens [count], how many they are, NULL: not wanted. Each text alone. Errors as above;

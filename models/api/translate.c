@@ -89,26 +89,34 @@ static bpt_status_t check_options(const bpt_translate_options_t *o) {
         return bpt_fail(BPT_ERR_USAGE, "max_length_a is %g and max_length_b %" PRId64 "; they must be from 0 to 1000 and from 0 to %d",
                         o->max_length_a, o->max_length_b, BPT_MOST_TRANSLATED);
     if (o->batch < 1 || o->batch > 65536) return bpt_fail(BPT_ERR_USAGE, "batch is %" PRId64 "; it must be from 1 to 65536", o->batch);
+    if (o->min_tokens < 0 || o->min_tokens >= BPT_MOST_TRANSLATED || o->no_repeat < 0)
+        return bpt_fail(BPT_ERR_USAGE, "min_tokens is %" PRId64 " and no_repeat %" PRId64 "; they must be from 0 to %d, and 0 or more",
+                        o->min_tokens, o->no_repeat, BPT_MOST_TRANSLATED - 1);
     if (o->context_tokens >= 0) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE, "context_tokens is %" PRId64 "; it must be 0 or more", o->context_tokens);
 }
 
 typedef struct {
     const bpt_vocab_t *vocabulary;
+    int32_t n;  // of each text
     bpt_translation_t *out;
 } notes_t;
 
-static bpt_status_t note(void *user, int64_t text, const bpt_hypothesis_t *found) {
+static bpt_status_t note(void *user, int64_t text, const bpt_hypothesis_t *found, int count) {
     const notes_t *n = user;
-    n->out[text].score = found->score;
-    return bpt_translation_text(n->vocabulary, found, &n->out[text].text);
+    for (int i = 0; i < count; ++i) {
+        bpt_translation_t *out = &n->out[text * n->n + i];
+        out->score = found[i].score;
+        BPT_TRY(bpt_translation_text(n->vocabulary, &found[i], &out->text));
+    }
+    return BPT_OK;
 }
 
 static bpt_status_t search(bpt_model_t *m, const bpt_source_text_t *texts, int64_t count, const bpt_translate_options_t *o, uint32_t end,
-                           bpt_translation_t *out) {
+                           int32_t n, bpt_translation_t *out) {
     uint32_t unknown;
     bpt_text_translator_t *t;
-    notes_t notes = {.vocabulary = m->texts.vocabulary, .out = out};
+    notes_t notes = {.vocabulary = m->texts.vocabulary, .n = n, .out = out};
     if (!o->no_unknown || !bpt_vocab_unknown(m->texts.vocabulary, &unknown)) unknown = BPT_NO_ROW;
     const bpt_translator_options_t options = {.beam = o->beam,
                                               .length_penalty = o->length_penalty,
@@ -117,10 +125,13 @@ static bpt_status_t search(bpt_model_t *m, const bpt_source_text_t *texts, int64
                                               .begin = end,
                                               .end = end,
                                               .forbidden = unknown,
+                                              .min_tokens = o->min_tokens,
+                                              .no_repeat = o->no_repeat,
+                                              .n_best = n,
                                               .texts = o->context_tokens ? 1 : o->batch,
                                               .documents = o->context_tokens > 0};
     for (int64_t i = 0; i < count; ++i)
-        if (!texts[i].count) BPT_TRY(bpt_strdup("", &out[i].text));
+        if (!texts[i].count) BPT_TRY(bpt_strdup("", &out[i * n].text));
     BPT_TRY(bpt_text_translator_create(m->runner, &options, &t));
     const bpt_status_t status = o->context_tokens
                                     ? bpt_text_translator_run_documents(t, texts, count, o->context_tokens, note, &notes, NULL)
@@ -130,31 +141,44 @@ static bpt_status_t search(bpt_model_t *m, const bpt_source_text_t *texts, int64
 }
 
 static bpt_status_t translate(bpt_model_t *m, const column_t *source, int64_t count, const bpt_translate_options_t *o, uint32_t end,
-                              bpt_translation_t *out) {
+                              int32_t n, bpt_translation_t *out) {
     bpt_source_text_t *list;
     BPT_TRY(bpt_alloc((size_t)count, sizeof *list, &list));
     for (int64_t i = 0; i < count; ++i)
         list[i] = (bpt_source_text_t){.tokens = source->tokens + source->offsets[i],
                                       .count = (int64_t)(source->offsets[i + 1] - source->offsets[i])};
-    const bpt_status_t status = search(m, list, count, o, end, out);
+    const bpt_status_t status = search(m, list, count, o, end, n, out);
     bpt_free(list);
     return status;
 }
 
-bpt_status_t bpt_model_translate(bpt_model_t *m, const char *const *texts, int64_t count, const bpt_translate_options_t *options,
-                                 bpt_translation_t *translations) {
+static bpt_status_t check_n_best(int32_t n, const bpt_translate_options_t *o) {
+    if (n < 1 || n > o->beam) return bpt_fail(BPT_ERR_USAGE, "n is %d; a beam of %d finds 1 to %d translations", n, o->beam, o->beam);
+    if (n == 1 || !o->context_tokens) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "n is %d, and with context_tokens a text is translated behind the best translations before it: n is 1",
+                    n);
+}
+
+bpt_status_t bpt_model_translate_n_best(bpt_model_t *m, const char *const *texts, int64_t count, int32_t n,
+                                        const bpt_translate_options_t *options, bpt_translation_t *translations) {
     const bpt_translate_options_t defaults = bpt_translate_options(), *o = options ? options : &defaults;
     column_t source = {0}, target = {0};
     BPT_TRY(begin(m, "bpt_model_translate", &source, &target));
     BPT_TRY(check_options(o));
     if (!texts || count < 1 || !translations)
         return bpt_fail(BPT_ERR_USAGE, "there is nothing to translate: texts, their count and room for translations must be given");
-    memset(translations, 0, (size_t)count * sizeof *translations);
+    BPT_TRY(check_n_best(n, o));
+    memset(translations, 0, (size_t)count * (size_t)n * sizeof *translations);
     const bpt_model_config_t encoder = bpt_model_stack(&m->config, 0).config;
     bpt_status_t status = fill_column(&source, texts, count, &encoder, "text");
-    if (status == BPT_OK) status = translate(m, &source, count, o, target.end, translations);
+    if (status == BPT_OK) status = translate(m, &source, count, o, target.end, n, translations);
     free_column(&source);
     return status;
+}
+
+bpt_status_t bpt_model_translate(bpt_model_t *m, const char *const *texts, int64_t count, const bpt_translate_options_t *options,
+                                 bpt_translation_t *translations) {
+    return bpt_model_translate_n_best(m, texts, count, 1, options, translations);
 }
 
 void bpt_translations_free(bpt_translation_t *translations, int64_t count) {

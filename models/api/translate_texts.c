@@ -19,7 +19,8 @@
 typedef struct {
     bpt_translator_t *translator;  // for texts of options.longest tokens; NULL: not made yet
     uint32_t *tokens, *start, *lengths;
-    bpt_hypothesis_t *found;  // of a batch
+    bpt_hypothesis_t *found;  // [texts, n_best] of a batch
+    int *counts;              // [texts]
 } lane_t;
 
 struct bpt_text_translator {
@@ -40,6 +41,7 @@ static void free_lane(lane_t *lane) {
     bpt_free(lane->start);
     bpt_free(lane->lengths);
     bpt_free(lane->found);
+    bpt_free(lane->counts);
     *lane = (lane_t){0};
 }
 
@@ -49,7 +51,8 @@ static bpt_status_t make_lane(bpt_text_translator_t *t, struct bpt_device *devic
     BPT_TRY(bpt_realloc(&lane->tokens, texts * (size_t)t->options.longest, sizeof *lane->tokens));
     BPT_TRY(bpt_realloc(&lane->start, texts, sizeof *lane->start));
     BPT_TRY(bpt_realloc(&lane->lengths, texts, sizeof *lane->lengths));
-    BPT_TRY(bpt_realloc(&lane->found, texts, sizeof *lane->found));
+    BPT_TRY(bpt_realloc(&lane->found, texts * (size_t)t->options.n_best, sizeof *lane->found));
+    BPT_TRY(bpt_realloc(&lane->counts, texts, sizeof *lane->counts));
     return bpt_translator_create_on(t->runner, device, weights, &t->options, &lane->translator);
 }
 
@@ -60,6 +63,7 @@ bpt_status_t bpt_text_translator_create(bpt_runner_t *runner, const bpt_translat
     t->runner = runner;
     t->options = *options;
     t->options.longest = 0;
+    if (t->options.n_best < 1) t->options.n_best = 1;
     bpt_status_t status = bpt_alloc(sentences, sizeof *t->segment_start, &t->segment_start);
     if (status == BPT_OK) status = bpt_alloc(sentences, sizeof *t->segment_lengths, &t->segment_lengths);
     if (status == BPT_OK) status = bpt_alloc(sentences, sizeof *t->found, &t->found);
@@ -153,7 +157,7 @@ static bpt_status_t run_batch(bpt_text_translator_t *t, lane_t *lane, const bpt_
     const bpt_model_config_t *config = bpt_runner_config(t->runner);
     uint32_t *trees = NULL;
     bpt_status_t status = bpt_kind_of(config)->trees ? put_trees(texts, count, config->node_labels > 0, &batch, &trees) : BPT_OK;
-    if (status == BPT_OK) status = bpt_translator_run(lane->translator, &batch, lane->found);
+    if (status == BPT_OK) status = bpt_translator_run(lane->translator, &batch, lane->found, lane->counts);
     bpt_free(trees);
     return status;
 }
@@ -177,7 +181,7 @@ static bpt_status_t answer(job_t *j, const lane_t *lane, int64_t first, int64_t 
     bpt_status_t status = BPT_OK;
     pthread_mutex_lock(&j->answers);
     for (int64_t i = 0; i < n && status == BPT_OK && !atomic_load(&j->failed); ++i)
-        status = j->on_translation(j->user, j->sorted[first + i] - j->texts, &lane->found[i]);
+        status = j->on_translation(j->user, j->sorted[first + i] - j->texts, lane->found + i * j->t->options.n_best, lane->counts[i]);
     if (status != BPT_OK) atomic_store(&j->failed, true);
     pthread_mutex_unlock(&j->answers);
     return status;
@@ -341,7 +345,7 @@ static bpt_status_t run_own(const documents_t *d, bpt_window_t w) {
         bpt_hypothesis_t copy = all[i];
         BPT_TRY(bpt_hypothesis_copy(&copy));
         d->found[w.first + (uint64_t)i] = copy;
-        BPT_TRY(d->on_translation(d->user, (int64_t)w.first + i, &copy));
+        BPT_TRY(d->on_translation(d->user, (int64_t)w.first + i, &copy, 1));
     }
     return bpt_context(status, "text %" PRIu64, w.first + (uint64_t)known);
 }

@@ -22,8 +22,9 @@ bpt_status_t bpt_text_translator_create(bpt_runner_t *runner, const bpt_translat
                                         bpt_text_translator_t **out) BPT_MUST_USE;
 void bpt_text_translator_destroy(bpt_text_translator_t *translator);
 
-// Called once for each text that has tokens, in any order; what was found is valid during the call. Ends the work when it fails.
-typedef bpt_status_t (*bpt_on_translation_t)(void *user, int64_t text, const bpt_hypothesis_t *found);
+// Called once for each text that has tokens, in any order; what was found, best first, is valid during the call: as many as `n_best` of the
+// options asks for, or as the search has found if these are fewer; of sentences of documents one. Ends the work when it fails.
+typedef bpt_status_t (*bpt_on_translation_t)(void *user, int64_t text, const bpt_hypothesis_t *found, int count);
 
 // Each text alone. A translation does not depend on the others.
 bpt_status_t bpt_text_translator_run(bpt_text_translator_t *translator, const bpt_source_text_t *texts, int64_t count,

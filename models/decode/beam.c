@@ -6,6 +6,7 @@
 
 #include "bpt/alloc.h"
 #include "models/decode/log_sum.h"
+#include "models/decode/repeats.h"
 
 typedef struct {
     bool live;
@@ -38,6 +39,7 @@ struct bpt_beam {
     candidate_t *chosen;  // [K]
     int *children;        // [K]: of each slot
     float *largest;       // logit of each block of the vocabulary (log_sum.h)
+    bool *banned;         // [vocab]: may not be chosen for the slot at hand; between slots `forbidden` alone
 };
 
 bpt_status_t bpt_beam_create(const bpt_beam_options_t *options, bpt_beam_t **out) {
@@ -51,6 +53,8 @@ bpt_status_t bpt_beam_create(const bpt_beam_options_t *options, bpt_beam_t **out
     if (status == BPT_OK) status = bpt_alloc(width, sizeof *b->chosen, &b->chosen);
     if (status == BPT_OK) status = bpt_alloc(width, sizeof *b->children, &b->children);
     if (status == BPT_OK) status = bpt_alloc((size_t)options->vocab / BPT_LOG_SUM_BLOCK + 1, sizeof *b->largest, &b->largest);
+    if (status == BPT_OK) status = bpt_alloc((size_t)options->vocab, sizeof *b->banned, &b->banned);
+    if (status == BPT_OK && options->forbidden != BPT_NO_ROW) b->banned[options->forbidden] = true;
     if (status == BPT_OK)
         *out = b;
     else
@@ -68,6 +72,7 @@ void bpt_beam_destroy(bpt_beam_t *b) {
     bpt_free(b->chosen);
     bpt_free(b->children);
     bpt_free(b->largest);
+    bpt_free(b->banned);
     bpt_free(b);
 }
 
@@ -111,21 +116,39 @@ static void add_block(bpt_beam_t *b, int slot, const float *logits, int64_t from
     for (int64_t v = from; v < to; ++v) {
         const candidate_t c = {sum + (double)logits[v] - total, (uint32_t)v, slot};
         if (b->n_candidates == most && !is_better(&c, &b->candidates[most - 1])) continue;
-        if (v != b->options.forbidden) insert(b, &c);
+        if (!b->banned[v]) insert(b, &c);
     }
+}
+
+// Whether a slot may go on by any token but the end.
+static bool goes_on(const bpt_beam_t *b, const slot_t *s) {
+    if (s->count + 1 >= b->max_length) return false;
+    for (int64_t v = 0; v < b->options.vocab; ++v)
+        if (!b->banned[v] && v != b->options.end) return true;
+    return false;
+}
+
+static void add_blocks(bpt_beam_t *b, int slot, const float *logits, double total) {
+    const int64_t vocab = b->options.vocab;
+    for (int64_t v = 0, i = 0; v < vocab; v += BPT_LOG_SUM_BLOCK, ++i)
+        add_block(b, slot, logits, v, v + BPT_LOG_SUM_BLOCK < vocab ? v + BPT_LOG_SUM_BLOCK : vocab, total, b->largest[i]);
 }
 
 static bpt_status_t add_candidates(bpt_beam_t *b, int slot, const float *logits) {
     const slot_t *s = &b->slots[slot];
-    const int64_t vocab = b->options.vocab, end = b->options.end;
-    const double total = bpt_log_sum_of_logits(logits, vocab, b->largest);
+    const bpt_beam_options_t *o = &b->options;
+    const double total = bpt_log_sum_of_logits(logits, o->vocab, b->largest);
     if (!isfinite(total)) return bpt_fail(BPT_ERR_NUMERIC, "a logit is not finite; the model is damaged, or has diverged in training");
-    if (s->count + 1 >= b->max_length) {
-        add_block(b, slot, logits, end, end + 1, total, logits[end]);
-        return BPT_OK;
+    bpt_mark_repeats(s->tokens, s->count, o->no_repeat, b->banned, true);
+    if (goes_on(b, s)) {
+        b->banned[o->end] = s->count < o->min_tokens;
+        add_blocks(b, slot, logits, total);
+        b->banned[o->end] = false;
+    } else {
+        add_block(b, slot, logits, o->end, o->end + 1, total, logits[o->end]);
     }
-    for (int64_t v = 0, i = 0; v < vocab; v += BPT_LOG_SUM_BLOCK, ++i)
-        add_block(b, slot, logits, v, v + BPT_LOG_SUM_BLOCK < vocab ? v + BPT_LOG_SUM_BLOCK : vocab, total, b->largest[i]);
+    bpt_mark_repeats(s->tokens, s->count, o->no_repeat, b->banned, false);
+    if (o->forbidden != BPT_NO_ROW) b->banned[o->forbidden] = true;
     return BPT_OK;
 }
 

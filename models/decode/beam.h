@@ -4,7 +4,8 @@
 // A beam of K has K sequences ("slots"). Each step takes the logits that follow the live ones, and the best 2 K continuations of all of
 // them, by the sum of log-probabilities; ties go to the smaller token, then to the smaller slot. Those among the first K that end the text
 // are finished; the best K of the others live on. The search ends when K are
-// finished, as in fairseq: so a beam of 1 is greedy search.
+// finished, as in fairseq: so a beam of 1 is greedy search. Tokens that may not be chosen keep their probability: scores are those of the
+// model, whatever was left out of the choice (as in fairseq and transformers; CTranslate2 divides it among the others).
 #ifndef BPT_MODELS_DECODE_BEAM_H
 #define BPT_MODELS_DECODE_BEAM_H
 
@@ -15,6 +16,8 @@ typedef struct {
     double length_penalty;  // a >= 0: a finished hypothesis of n tokens, its end included, has the score sum / n^a
     uint32_t end;           // the token that ends a text
     uint32_t forbidden;     // a token that is never chosen, such as <unk>; BPT_NO_ROW: none
+    int64_t min_tokens;     // a hypothesis does not end before it has so many, its end not among them, unless max_length comes first
+    int64_t no_repeat;      // n: no n tokens side by side come twice in a hypothesis; 0: they may. Where no token is left it ends
     int64_t vocab;
 } bpt_beam_options_t;
 

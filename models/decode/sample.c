@@ -6,6 +6,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/rng.h"
+#include "models/decode/repeats.h"
 
 typedef struct {
     float logit;
@@ -18,6 +19,7 @@ struct bpt_sampler {
     candidate_t *candidates;
     double *weights;
     bool *recent;  // [vocab]: among the last tokens of the text; all false between draws
+    bool *banned;  // [vocab]: would repeat an n-gram; likewise
 };
 
 bpt_status_t bpt_sampler_create(const bpt_sample_options_t *o, int64_t vocab, bpt_sampler_t **out) {
@@ -30,6 +32,7 @@ bpt_status_t bpt_sampler_create(const bpt_sample_options_t *o, int64_t vocab, bp
         return bpt_fail(BPT_ERR_USAGE, "repeat-penalty is %g; it must be more than 0 (1: none)", o->repeat_penalty);
     if (o->repeat_window < 0)
         return bpt_fail(BPT_ERR_USAGE, "repeat-window is %lld; it must be 0 (the whole text) or more", (long long)o->repeat_window);
+    if (o->no_repeat < 0) return bpt_fail(BPT_ERR_USAGE, "no-repeat is %lld; it must be 0 (none) or more", (long long)o->no_repeat);
     bpt_sampler_t *s;
     BPT_TRY(bpt_alloc(1, sizeof *s, &s));
     s->options = *o;
@@ -37,6 +40,7 @@ bpt_status_t bpt_sampler_create(const bpt_sample_options_t *o, int64_t vocab, bp
     bpt_status_t status = bpt_alloc((size_t)vocab, sizeof *s->candidates, &s->candidates);
     if (status == BPT_OK) status = bpt_alloc((size_t)vocab, sizeof *s->weights, &s->weights);
     if (status == BPT_OK) status = bpt_alloc((size_t)vocab, sizeof *s->recent, &s->recent);
+    if (status == BPT_OK) status = bpt_alloc((size_t)vocab, sizeof *s->banned, &s->banned);
     if (status == BPT_OK)
         *out = s;
     else
@@ -49,6 +53,7 @@ void bpt_sampler_destroy(bpt_sampler_t *s) {
     bpt_free(s->candidates);
     bpt_free(s->weights);
     bpt_free(s->recent);
+    bpt_free(s->banned);
     bpt_free(s);
 }
 
@@ -75,21 +80,23 @@ static bpt_status_t check_logits(const float *logits, int64_t vocab) {
     return BPT_OK;
 }
 
-// The logits that are left after the penalty, and the most likely of them; -1 when none is finite.
+// The logits that are left without repeats and after the penalty, and the most likely of them; -1 when none is finite.
 static int64_t collect(bpt_sampler_t *s, const float *logits, const uint32_t *text, int64_t count, int64_t *n) {
     const bpt_sample_options_t *o = &s->options;
     const int64_t first = o->repeat_penalty == 1 ? count : o->repeat_window && o->repeat_window < count ? count - o->repeat_window : 0;
     int64_t best = -1;
     for (int64_t i = first; i < count; ++i) s->recent[text[i]] = true;
+    bpt_mark_repeats(text, count, o->no_repeat, s->banned, true);
     *n = 0;
     for (int64_t i = 0; i < s->vocab; ++i) {
         float x = logits[i];
         if (s->recent[i]) x = (float)(x > 0 ? x / o->repeat_penalty : x * o->repeat_penalty);
-        if (x == -INFINITY) continue;
+        if (x == -INFINITY || s->banned[i]) continue;
         if (best < 0 || x > s->candidates[best].logit) best = *n;
         s->candidates[(*n)++] = (candidate_t){x, (uint32_t)i};
     }
     for (int64_t i = first; i < count; ++i) s->recent[text[i]] = false;
+    bpt_mark_repeats(text, count, o->no_repeat, s->banned, false);
     return best < 0 || isinf(s->candidates[best].logit) ? -1 : best;
 }
 
@@ -116,6 +123,9 @@ bpt_status_t bpt_sampler_draw(bpt_sampler_t *s, const float *logits, const uint3
     int64_t count;
     BPT_TRY(check_logits(logits, s->vocab));
     const int64_t best = collect(s, logits, text, n_text, &count);
+    if (!count && o->no_repeat)
+        return bpt_fail(BPT_ERR_INPUT, "no token is left that would not repeat %lld tokens of the text; raise no-repeat",
+                        (long long)o->no_repeat);
     if (best < 0) return bpt_fail(BPT_ERR_NUMERIC, "no logit is finite: the model's parameters are damaged");
     *token = s->candidates[best].token;
     if (o->temperature == 0) return BPT_OK;

@@ -33,8 +33,13 @@ static int64_t most_tokens(const bpt_translator_t *t, int64_t length) {
 static bpt_status_t allocate(bpt_translator_t *t) {
     const bpt_translator_options_t *o = &t->options;
     const size_t texts = (size_t)o->texts, sequences = texts * (size_t)o->beam;
-    const bpt_beam_options_t beam = {
-        .width = o->beam, .length_penalty = o->length_penalty, .end = o->end, .forbidden = o->forbidden, .vocab = t->vocab};
+    const bpt_beam_options_t beam = {.width = o->beam,
+                                     .length_penalty = o->length_penalty,
+                                     .end = o->end,
+                                     .forbidden = o->forbidden,
+                                     .min_tokens = o->min_tokens,
+                                     .no_repeat = o->no_repeat,
+                                     .vocab = t->vocab};
     BPT_TRY(bpt_alloc(texts, sizeof(bpt_beam_t *), &t->beams));
     BPT_TRY(bpt_alloc(texts, sizeof *t->live, &t->live));
     BPT_TRY(bpt_alloc(sequences, sizeof *t->logits, &t->logits));
@@ -55,6 +60,7 @@ bpt_status_t bpt_translator_create_on(bpt_runner_t *runner, struct bpt_device *d
     if (bpt_model_stacks(c) < 2) return bpt_fail(BPT_ERR_USAGE, "the model is %s, which does not translate", bpt_task_of(c)->model);
     BPT_TRY(bpt_alloc(1, sizeof *t, &t));
     t->options = *options;
+    if (t->options.n_best < 1) t->options.n_best = 1;
     t->vocab = c->vocab;
     t->most = most_positions(c);
     const int64_t capacity = options->documents ? t->most : most_tokens(t, options->longest);
@@ -110,7 +116,14 @@ static bpt_status_t advance(bpt_translator_t *t, int64_t text) {
     return BPT_OK;
 }
 
-bpt_status_t bpt_translator_run(bpt_translator_t *t, const bpt_batch_t *batch, bpt_hypothesis_t *out) {
+// The best hypotheses of a text; how many there are.
+static int hand_out(const bpt_translator_t *t, int64_t text, bpt_hypothesis_t *out) {
+    const int found = bpt_beam_count(t->beams[text]), count = found < t->options.n_best ? found : t->options.n_best;
+    for (int i = 0; i < count; ++i) out[i] = bpt_beam_hypothesis(t->beams[text], i);
+    return count;
+}
+
+bpt_status_t bpt_translator_run(bpt_translator_t *t, const bpt_batch_t *batch, bpt_hypothesis_t *out, int *counts) {
     int64_t left = batch->n_real;
     BPT_TRY(begin(t, batch));
     while (left) {
@@ -123,7 +136,10 @@ bpt_status_t bpt_translator_run(bpt_translator_t *t, const bpt_batch_t *batch, b
         BPT_TRY(bpt_decoder_fork(t->decoder, t->forks, t->n_forks));
         if (t->options.on_token) t->options.on_token(t->options.user);
     }
-    for (int64_t i = 0; i < batch->n_real; ++i) out[i] = bpt_beam_hypothesis(t->beams[i], 0);
+    for (int64_t i = 0; i < batch->n_real; ++i) {
+        const int count = hand_out(t, i, out + i * t->options.n_best);
+        if (counts) counts[i] = count;
+    }
     return BPT_OK;
 }
 

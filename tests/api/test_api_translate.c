@@ -122,6 +122,47 @@ static void translations_are_those_of_the_command(void **state) {
     bpt_model_close(model);
 }
 
+// As `--n-best` prints them; the first of each is the best one.
+static void n_best_lists_are_those_of_the_command(void **state) {
+    (void)state;
+    enum { N = 3 };
+    bpt_translate_options_t o = bpt_translate_options();
+    o.no_repeat = 2, o.min_tokens = 1;
+    lines_t source = read_part("en");
+    bpt_translation_t best[2 * LINES], found[2 * LINES * N];
+    bpt_model_t *model = api_open(words);
+    assert_ok(bpt_model_translate(model, source.line, source.count, &o, best));
+    assert_ok(bpt_model_translate_n_best(model, source.line, source.count, N, &o, found));
+    test_process_t p = test_run_to(0, "translate %s %s/test.en --n-best %d --no-repeat 2 --min-tokens 1 " ON, words, folder, N);
+    const char *at = p.out;
+    for (int i = 0; i < source.count; ++i) {
+        assert_string_equal(found[i * N].text, best[i].text);
+        assert_true(found[i * N].score == best[i].score);
+        for (int k = 0; k < N && found[i * N + k].text; ++k) {
+            char line[2000];
+            if (*source.line[i])
+                snprintf(line, sizeof line, "%d\t%.9g\t%s\n", i + 1, found[i * N + k].score, found[i * N + k].text);
+            else
+                snprintf(line, sizeof line, "%d\t\t\n", i + 1);
+            assert_memory_equal(at, line, strlen(line));
+            at += strlen(line);
+            if (k) assert_true(found[i * N + k].score <= found[i * N + k - 1].score);
+        }
+    }
+    assert_int_equal(*at, 0);
+    test_process_free(&p);
+    bpt_translations_free(best, source.count);
+    bpt_translations_free(found, source.count * N);
+    assert_int_equal(bpt_model_translate_n_best(model, source.line, 1, 6, &o, found), BPT_ERR_USAGE);
+    assert_non_null(strstr(bpt_error_message(), "a beam of 5"));
+    assert_int_equal(bpt_model_translate_n_best(model, source.line, 1, 0, &o, found), BPT_ERR_USAGE);
+    o.context_tokens = 12;
+    assert_int_equal(bpt_model_translate_n_best(model, source.line, 1, 2, &o, found), BPT_ERR_USAGE);
+    assert_non_null(strstr(bpt_error_message(), "context_tokens"));
+    bpt_model_close(model);
+    free(source.text);
+}
+
 static void sentences_of_documents_have_their_context(void **state) {
     (void)state;
     bpt_translate_options_t o = bpt_translate_options();
@@ -210,13 +251,15 @@ static void what_cannot_be_translated_is_refused(void **state) {
     static const struct {
         const char *what;
         bpt_translate_options_t options;
-    } bad[] = {{"version", {0, 5, 1, 1, 10, false, 1, 0}},
-               {"beam", {BPT_MODEL_VERSION, 0, 1, 1, 10, false, 1, 0}},
-               {"length_penalty", {BPT_MODEL_VERSION, 5, NAN, 1, 10, false, 1, 0}},
-               {"max_length_a", {BPT_MODEL_VERSION, 5, 1, -1, 10, false, 1, 0}},
-               {"max_length_b", {BPT_MODEL_VERSION, 5, 1, 1, 513, false, 1, 0}},
-               {"batch", {BPT_MODEL_VERSION, 5, 1, 1, 10, false, 0, 0}},
-               {"context_tokens", {BPT_MODEL_VERSION, 5, 1, 1, 10, false, 1, -1}}};
+    } bad[] = {{"version", {0, 5, 1, 1, 10, false, 0, 0, 1, 0}},
+               {"beam", {BPT_MODEL_VERSION, 0, 1, 1, 10, false, 0, 0, 1, 0}},
+               {"length_penalty", {BPT_MODEL_VERSION, 5, NAN, 1, 10, false, 0, 0, 1, 0}},
+               {"max_length_a", {BPT_MODEL_VERSION, 5, 1, -1, 10, false, 0, 0, 1, 0}},
+               {"max_length_b", {BPT_MODEL_VERSION, 5, 1, 1, 513, false, 0, 0, 1, 0}},
+               {"batch", {BPT_MODEL_VERSION, 5, 1, 1, 10, false, 0, 0, 0, 0}},
+               {"context_tokens", {BPT_MODEL_VERSION, 5, 1, 1, 10, false, 0, 0, 1, -1}},
+               {"min_tokens", {BPT_MODEL_VERSION, 5, 1, 1, 10, false, 512, 0, 1, 0}},
+               {"no_repeat", {BPT_MODEL_VERSION, 5, 1, 1, 10, false, 0, -1, 1, 0}}};
     for (size_t i = 0; i < BPT_COUNT(bad); ++i)
         refused(bpt_model_translate(model, good, 1, &bad[i].options, found), BPT_ERR_USAGE, bad[i].what);
 

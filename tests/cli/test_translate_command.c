@@ -300,9 +300,79 @@ static void documents_are_translated_sentence_by_sentence(void **state) {
     free(wanted);
 }
 
+// The first of each list is what is printed without; scores fall; of documents, and of more than the beam, there is none.
+static void n_best_lists_begin_with_the_best(void **state) {
+    (void)state;
+    const char *input = test_file("lists.en", "one two\n\nthree four five\n");
+    char *best = translation_of(input, ""), *lists = translation_of(input, "--n-best 4"),
+         *json = translation_of(input, "--json --n-best 2");
+    int lines = 0, firsts = 0;
+    double before = 0;
+    const char *answer = best;
+    for (char *line = strtok(lists, "\n"); line; line = strtok(NULL, "\n"), ++lines) {
+        char *rest;
+        const long number = strtol(line, &rest, 10);
+        static long last = 0;
+        if (number == 2) {
+            assert_string_equal(line, "2\t\t");
+            answer = strchr(answer, '\n') + 1;
+        } else {
+            const double score = strtod(rest, &rest);
+            const char *text = rest + 1;
+            const size_t bytes = strcspn(answer, "\n");
+            if (number != last) {
+                assert_int_equal(strlen(text), bytes);
+                assert_memory_equal(text, answer, bytes);
+                answer += bytes + 1, ++firsts;
+            } else {
+                assert_true(score <= before);
+                assert_true(strlen(text) != bytes || memcmp(text, answer, bytes));
+            }
+            before = score;
+        }
+        last = number;
+    }
+    assert_int_equal(lines, 9);
+    assert_int_equal(firsts, 2);
+    assert_non_null(strstr(json, "{\"translation\": \"zwei eins\", \"score\": "));
+    assert_non_null(strstr(json, "\"n_best\": [{\"translation\": \"zwei eins\", "));
+    assert_non_null(strstr(json, "\n{\"translation\": null, \"n_best\": []}\n"));
+    free(best), free(lists), free(json);
+    test_process_t p = test_run_to(2, "translate %s %s --n-best 6 " ON, run, input);
+    assert_non_null(strstr(p.err, "--n-best 6: a beam of 5 finds at most so many translations; give --beam 6"));
+    test_process_free(&p);
+}
+
+static int64_t words_of(const char *line) {
+    int64_t n = *line && *line != '\n';
+    for (; *line && *line != '\n'; ++line) n += *line == ' ';
+    return n;
+}
+
+// What a search leaves out does not depend on batch mates or threads.
+static void translations_are_as_long_and_as_varied_as_asked(void **state) {
+    (void)state;
+    const char *input = test_file("repeats.en", "one one one one\none\nfive two five two five\ntwo two\n");
+    char *plain = translation_of(input, ""), *long_ones = translation_of(input, "--min-tokens 4"),
+         *varied = translation_of(input, "--no-repeat 1");
+    assert_string_equal(strchr(plain, '\n'), "\neins\nfuenf zwei fuenf zwei fuenf\nzwei zwei\n");
+    for (const char *line = long_ones; *line; line = strchr(line, '\n') + 1) assert_true(words_of(line) >= 4);
+    for (const char *line = varied; *line; line = strchr(line, '\n') + 1) assert_true(words_of(line) <= 6);
+    const char *third = strchr(strchr(varied, '\n') + 1, '\n') + 1;
+    const char *fuenf = strstr(third, "fuenf");
+    assert_true(!fuenf || !strstr(fuenf + 1, "fuenf") || strchr(third, '\n') < strstr(fuenf + 1, "fuenf"));
+    char *one_by_one = translation_of(input, "--no-repeat 1 --batch 1"),
+         *threads = translation_of(input, "--no-repeat 1 --threads 3 --batch 2");
+    assert_string_equal(varied, one_by_one);
+    assert_string_equal(varied, threads);
+    free(plain), free(long_ones), free(varied), free(one_by_one), free(threads);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_learns_a_language_and_its_order_of_words),
+        cmocka_unit_test(n_best_lists_begin_with_the_best),
+        cmocka_unit_test(translations_are_as_long_and_as_varied_as_asked),
         cmocka_unit_test(lines_do_not_depend_on_what_goes_with_them),
         cmocka_unit_test(threads_batches_and_order_change_no_translation),
         cmocka_unit_test(scores_are_a_line_each),

@@ -73,6 +73,19 @@ static bpt_beam_t *make(int width, double penalty) {
     return b;
 }
 
+static bpt_beam_t *make_with(int width, int64_t min_tokens, int64_t no_repeat, uint32_t forbidden) {
+    const bpt_beam_options_t o = {.width = width,
+                                  .length_penalty = 1,
+                                  .end = END,
+                                  .forbidden = forbidden,
+                                  .min_tokens = min_tokens,
+                                  .no_repeat = no_repeat,
+                                  .vocab = VOCAB};
+    bpt_beam_t *b;
+    assert_ok(bpt_beam_create(&o, &b));
+    return b;
+}
+
 static double score_of(uint64_t seed, const bpt_hypothesis_t *h, double penalty) {
     double sum = 0;
     for (int64_t i = 0; i < h->count; ++i) sum += log_chance(seed, h->tokens, i, h->tokens[i]);
@@ -132,6 +145,73 @@ static void a_wide_beam_finds_the_best_of_all_texts(void **state) {
         }
         bpt_beam_destroy(b);
     }
+}
+
+// Whether some n tokens side by side come twice.
+static bool repeats(const uint32_t *tokens, int64_t count, int64_t n) {
+    for (int64_t i = 0; i + n <= count; ++i)
+        for (int64_t j = i + 1; j + n <= count; ++j)
+            if (!memcmp(tokens + i, tokens + j, (size_t)n * sizeof *tokens)) return true;
+    return false;
+}
+
+// The best score of all texts of up to `max_length` tokens, their end included, that are long enough and repeat nothing.
+static double best_allowed(uint64_t seed, uint32_t *tokens, int64_t count, double sum, int64_t max_length, int64_t least, int64_t n) {
+    bool goes_on = false;
+    double best = -INFINITY;
+    for (uint32_t v = 0; v < VOCAB && count + 1 < max_length; ++v) {
+        tokens[count] = v;
+        if (v == END || (n && repeats(tokens, count + 1, n))) continue;
+        goes_on = true;
+        const double of_v = best_allowed(seed, tokens, count + 1, sum + log_chance(seed, tokens, count, v), max_length, least, n);
+        if (of_v > best) best = of_v;
+    }
+    const double here = (sum + log_chance(seed, tokens, count, END)) / (double)(count + 1);
+    return (count >= least || !goes_on) && here > best ? here : best;
+}
+
+static void least_lengths_and_repeats_hold_and_lose_nothing_else(void **state) {
+    (void)state;
+    int changed = 0;
+    for (int64_t least = 0; least < 4; ++least)
+        for (int64_t n = 0; n < 4; ++n) {
+            bpt_beam_t *b = make_with(WIDEST, least, n, BPT_NO_ROW);
+            static sequences_t s;
+            for (uint64_t seed = 0; seed < 30; ++seed) {
+                uint32_t tokens[LONGEST];
+                const double best = best_allowed(seed, tokens, 0, 0, 4, least, n);
+                search(b, seed, WIDEST, 4, &s);
+                const bpt_hypothesis_t h = bpt_beam_hypothesis(b, 0);
+                assert_true(fabs(h.score - best) < 1e-5);
+                changed += best < best_of_all(seed, tokens, 0, 0, 4, 1) - 1e-6;
+                for (int i = 0; i < bpt_beam_count(b); ++i) {
+                    const bpt_hypothesis_t other = bpt_beam_hypothesis(b, i);
+                    if (n) assert_false(repeats(other.tokens, other.count, n));
+                    assert_true(other.count >= least || n == 1);  // with four tokens to choose from, a text has none left behind the fourth
+                    assert_true(fabs(other.score - score_of(seed, &other, 1)) < 1e-5);
+                }
+            }
+            bpt_beam_destroy(b);
+        }
+    assert_true(changed > 50);
+}
+
+// Two tokens beside the end and the forbidden ones: behind them nothing is left, so texts end, though they are too short.
+static void a_text_with_no_token_left_ends(void **state) {
+    (void)state;
+    bpt_beam_t *b = make_with(3, 6, 1, 0);
+    static sequences_t s;
+    for (uint64_t seed = 0; seed < 30; ++seed) {
+        search(b, seed, 3, 7, &s);
+        assert_true(bpt_beam_count(b) > 0);
+        for (int i = 0; i < bpt_beam_count(b); ++i) {
+            const bpt_hypothesis_t h = bpt_beam_hypothesis(b, i);
+            assert_int_equal(h.count, VOCAB - 2);
+            assert_false(repeats(h.tokens, h.count, 1));
+            for (int64_t t = 0; t < h.count; ++t) assert_true(h.tokens[t] != 0 && h.tokens[t] != END);
+        }
+    }
+    bpt_beam_destroy(b);
 }
 
 static void scores_fall_and_are_those_of_their_texts(void **state) {
@@ -221,9 +301,14 @@ static void sums_of_exponentials_are_right(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_of_exponentials_are_right),          cmocka_unit_test(a_beam_of_one_is_greedy),
-        cmocka_unit_test(a_wide_beam_finds_the_best_of_all_texts), cmocka_unit_test(scores_fall_and_are_those_of_their_texts),
-        cmocka_unit_test(a_forbidden_token_is_never_chosen),       cmocka_unit_test(a_logit_that_is_not_finite_is_an_error),
+        cmocka_unit_test(sums_of_exponentials_are_right),
+        cmocka_unit_test(a_beam_of_one_is_greedy),
+        cmocka_unit_test(a_wide_beam_finds_the_best_of_all_texts),
+        cmocka_unit_test(scores_fall_and_are_those_of_their_texts),
+        cmocka_unit_test(least_lengths_and_repeats_hold_and_lose_nothing_else),
+        cmocka_unit_test(a_text_with_no_token_left_ends),
+        cmocka_unit_test(a_forbidden_token_is_never_chosen),
+        cmocka_unit_test(a_logit_that_is_not_finite_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,6 +226,12 @@ static void samples_have_the_distribution_that_options_ask_for(void **state) {
         // The penalty comes first: token 3 is now the likeliest, also without a draw.
         {{.temperature = 0, .repeat_penalty = 2, .repeat_window = 3, .seed = 14}, {0, 0, 0, 1, 0}},
         {{.temperature = 1, .top_k = 2, .repeat_penalty = 2, .repeat_window = 3, .seed = 15}, {0, 0, 0.2, 0.25, 0}},
+        // Behind 4 there was 1; tokens that are there already; no three tokens end in 1 4.
+        {{.temperature = 1, .no_repeat = 2, .seed = 16}, {0.1, 0, 0.2, 0.25, 0.05}},
+        {{.temperature = 1, .no_repeat = 1, .seed = 17}, {0.1, 0, 0, 0, 0}},
+        {{.temperature = 1, .no_repeat = 3, .seed = 18}, {0.1, 0.4, 0.2, 0.25, 0.05}},
+        {{.temperature = 0, .no_repeat = 2, .seed = 19}, {0, 0, 0, 1, 0}},
+        {{.temperature = 1, .top_k = 2, .no_repeat = 2, .seed = 20}, {0, 0, 0.2, 0.25, 0}},
     };
     int64_t counts[5], again[5];
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
@@ -266,6 +272,7 @@ static void senseless_sampling_options_are_refused(void **state) {
         {{.top_p = 1, .min_p = 1.1, .repeat_penalty = 1}, "min-p"},
         {{.top_p = 1}, "repeat-penalty"},
         {{.top_p = 1, .repeat_penalty = 1, .repeat_window = -1}, "repeat-window"},
+        {{.top_p = 1, .repeat_penalty = 1, .no_repeat = -1}, "no-repeat"},
     };
     bpt_sampler_t *s;
     uint32_t token;
@@ -275,6 +282,13 @@ static void senseless_sampling_options_are_refused(void **state) {
     assert_fails(bpt_sampler_draw(s, nothing, NULL, 0, 0, &token), BPT_ERR_NUMERIC, "finite");
     assert_fails(bpt_sampler_draw(s, nan, NULL, 0, 0, &token), BPT_ERR_NUMERIC, "the logit of token 1 is");
     assert_fails(bpt_sampler_draw(s, infinite, NULL, 0, 0, &token), BPT_ERR_NUMERIC, "the logit of token 0 is inf");
+    bpt_sampler_destroy(s);
+    const float both[2] = {1, 2};
+    const uint32_t text[2] = {1, 0};
+    assert_ok(bpt_sampler_create(&(bpt_sample_options_t){.top_p = 1, .repeat_penalty = 1, .no_repeat = 1}, 2, &s));
+    assert_fails(bpt_sampler_draw(s, both, text, 2, 0, &token), BPT_ERR_INPUT, "no token is left that would not repeat 1 tokens");
+    assert_ok(bpt_sampler_draw(s, both, text, 1, 0, &token));
+    assert_int_equal(token, 0);
     bpt_sampler_destroy(s);
 }
 

@@ -95,7 +95,7 @@ static bpt_status_t prepare(work_t *w, bpt_runner_t *runner, const cli_bench_res
 static bpt_status_t translate(work_t *w) {
     const double start = w->before = bpt_clock_seconds();
     w->done = 0;
-    BPT_TRY(bpt_translator_run(w->translator, &w->batch, w->found));
+    BPT_TRY(bpt_translator_run(w->translator, &w->batch, w->found, NULL));
     if (w->turn >= 0) w->batches[w->turn] = bpt_clock_seconds() - start;
     if (w->done == w->target) return BPT_OK;
     return bpt_fail(BPT_ERR_INTERNAL, "translations of %lld tokens ended after %lld", (long long)w->target, (long long)w->done);

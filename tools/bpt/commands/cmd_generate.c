@@ -135,12 +135,15 @@ const cli_command_t cli_command_generate = {
                    "as it is complete. Lines are read as they come; for a blank line the text is null. With --interactive it "
                    "continues each line that is typed or comes through a pipe. Each line is added to the text so far, and the "
                    "answer is printed on a line of its own. Ctrl-C ends an answer, Ctrl-D ends the program.\n"
-                   "A token is chosen in these steps. First, --repeat-penalty R changes the logit l of every token that occurs "
+                   "A token is chosen in these steps. --no-repeat N forbids tokens by which N tokens side by side would come a second "
+                   "time; where that leaves none, generation ends with an error. Then --repeat-penalty R changes the logit l of every "
+                   "token that occurs "
                    "among the last --repeat-window tokens, the prompt included: to l / R if l > 0, else to l R. Then the "
                    "probabilities are softmax(l / T), where T is --temperature. Then --top-k, --top-p and --min-p remove the less "
                    "likely tokens, each from what the one before it left.",
     .examples = "  bpt generate run --prompt 'ROMEO:' --max-tokens 400 --temperature 0.8\n  bpt generate run --prompt 'The ' --echo "
                 "--top-k 40 --seed 7\n  bpt generate run --prompts prompts.txt --max-tokens 100 > answers.jsonl\n  bpt "
+                "generate run --prompt 'Once' --no-repeat 4\n  bpt "
                 "generate run --interactive --max-tokens 200 --stop $'\\n\\n'\n",
     .min_arguments = 1,
     .max_arguments = 1,

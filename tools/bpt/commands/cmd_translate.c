@@ -14,6 +14,7 @@
 #include "models/api/translate_texts.h"
 #include "models/kinds/kind.h"
 #include "models/train/average.h"
+#include "tools/bpt/commands/translations.h"
 #include "tools/bpt/corpus/example_options.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
@@ -30,8 +31,7 @@ typedef struct {
     int64_t count;
     bpt_nodes_t nodes;       // of the tree over it
     bpt_hypothesis_t found;  // of lines of documents: its tokens are a copy
-    char *text;              // the translation
-    double score;
+    cli_translations_t made;
 } member_t;
 
 typedef struct {
@@ -65,7 +65,7 @@ static void clear(job_t *job) {
         bpt_free(job->members[i].tokens);
         bpt_free(job->members[i].nodes.items);
         bpt_free((uint32_t *)job->members[i].found.tokens);
-        bpt_free(job->members[i].text);
+        cli_translations_free(&job->members[i].made);
     }
     job->count = 0;
 }
@@ -131,7 +131,7 @@ static void list_texts(job_t *job) {
 // The first line of those at hand that has no answer yet.
 static int64_t first_open(const job_t *job) {
     int64_t i = job->context;
-    while (i < job->count && (job->members[i].text || !job->members[i].count)) ++i;
+    while (i < job->count && (job->members[i].made.count || !job->members[i].count)) ++i;
     return i;
 }
 
@@ -141,10 +141,9 @@ static bpt_status_t check_interrupted(const job_t *job) {
     return bpt_fail(BPT_ERR_INTERRUPTED, "stopped at line %" PRIu64, job->members[open].line.line);
 }
 
-static bpt_status_t note(void *user, int64_t text, const bpt_hypothesis_t *found) {
+static bpt_status_t note(void *user, int64_t text, const bpt_hypothesis_t *found, int count) {
     job_t *job = user;
-    job->members[text].score = found->score;
-    BPT_TRY(bpt_translation_text(job->trained->vocab, found, &job->members[text].text));
+    BPT_TRY(cli_translations_make(job->trained->vocab, found, count, &job->members[text].made));
     return check_interrupted(job);
 }
 
@@ -165,9 +164,8 @@ static bpt_status_t print(void *user) {
     for (int64_t i = job->context; i < end; ++i) {
         const member_t *m = &job->members[i];
         char score[40] = "\n";
-        if (m->text) fputs(m->text, stdout);
-        putchar('\n');
-        if (m->text) snprintf(score, sizeof score, "%.9g\n", m->score);
+        BPT_TRY(cli_translations_print(job->o, m->line.line, &m->made));
+        if (m->made.count) snprintf(score, sizeof score, "%.9g\n", m->made.items[0].score);
         ++job->lines;
         BPT_TRY(put_score(job, score));
     }
@@ -217,7 +215,7 @@ static bpt_status_t answer_segment(void *user) {
     bpt_status_t status = BPT_OK;
     for (int64_t i = job->context; i < made->known && status == BPT_OK; ++i) {
         bpt_hypothesis_t copy = job->found[i];
-        status = note(job, i, &copy);
+        status = note(job, i, &copy, 1);
         if (status == BPT_OK) status = bpt_hypothesis_copy(&copy);
         if (status == BPT_OK) job->members[i].found = copy;
     }
@@ -253,8 +251,8 @@ static bpt_status_t end_document(void *user) {
     return BPT_OK;
 }
 
-static bpt_status_t print_blank(job_t *job) {
-    putchar('\n');
+static bpt_status_t print_blank(job_t *job, uint64_t line) {
+    BPT_TRY(cli_translations_print(job->o, line, &(cli_translations_t){0}));
     ++job->lines;
     BPT_TRY(put_score(job, "\n"));
     return cli_flush_output();
@@ -269,9 +267,9 @@ static int64_t count_tokens(const job_t *job, int64_t first) {
 // A segment is closed when it is full, and a document by a blank line.
 static bpt_status_t take_line(job_t *job) {
     if (!job->members[job->count - 1].count) {
-        --job->count;
+        const uint64_t line = job->members[--job->count].line.line;
         BPT_TRY(end_document(job));
-        return print_blank(job);
+        return print_blank(job, line);
     }
     const bool closes = bpt_segment_closes(count_tokens(job, job->context), job->count - job->context, job->context_tokens);
     return closes ? translate_segment(job) : BPT_OK;
@@ -391,6 +389,16 @@ static bpt_status_t average(const cli_options_t *o, cli_trained_t *t) {
     return status;
 }
 
+static bpt_status_t check_n_best(const cli_options_t *o, bool documents) {
+    if (o->use.n_best > o->use.beam)
+        return bpt_fail(BPT_ERR_USAGE,
+                        "--n-best %" PRId64 ": a beam of %" PRId64 " finds at most so many translations; give --beam %" PRId64,
+                        o->use.n_best, o->use.beam, o->use.n_best);
+    if (!documents || !o->use.n_best) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "--n-best is for lines alone: the model of %s translates a line behind the best translations before it",
+                    o->arguments[0]);
+}
+
 static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
     job_t job = {.o = o, .trained = t, .room = cli_trained_room(o, t), .source = t->source_vocab ? t->source_vocab : t->vocab};
     uint32_t end, unknown;
@@ -399,6 +407,7 @@ static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
     if (!bpt_vocab_end_sign(job.source, &job.source_end) || !bpt_vocab_end_sign(t->vocab, &end))
         return bpt_fail(BPT_ERR_USAGE, "%s: the model reads numbers of tokens; bpt translate needs one that reads words or subwords",
                         o->arguments[0]);
+    BPT_TRY(check_n_best(o, job.context_tokens > 0));
     if (!o->use.no_unk || !bpt_vocab_unknown(t->vocab, &unknown)) unknown = BPT_NO_ROW;
     const double start = bpt_clock_seconds();
     const bpt_translator_options_t options = {.beam = (int)o->use.beam,
@@ -408,6 +417,9 @@ static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
                                               .begin = end,  // as in training (data/examples/parallel.h)
                                               .end = end,
                                               .forbidden = unknown,
+                                              .min_tokens = o->use.min_tokens,
+                                              .no_repeat = o->use.no_repeat,
+                                              .n_best = (int)o->use.n_best,
                                               .texts = job.context_tokens ? 1 : o->use.batch,
                                               .documents = job.context_tokens > 0};
     cli_progress_start(&job.progress, o->global.quiet, CLI_LOSS_NATS);
@@ -451,10 +463,13 @@ const cli_command_t cli_command_translate = {
         "translates a document's lines behind those before them, with their "
         "translations as context; a blank line ends a document. Translations are found by beam search. Subwords are joined to words again. "
         "A line that cannot be read, or "
-        "that a document's lines before it leave no room for, ends the program, after the translations and scores of the lines before it.",
+        "that a document's lines before it leave no room for, ends the program, after the translations and scores of the lines before it.\n"
+        "Scores are those of the model, in nats, also where --no-unk, --min-tokens or --no-repeat leaves tokens out of the choice. With "
+        "--json it prints an object for each line with the translation and its score, and with --n-best the list n_best of them.",
     .examples = "  bpt translate run test.en > test.out\n  bpt translate run test.en.gz | gzip > test.out.gz\n  bpt translate run test.en "
                 "--average 10 | bpt bleu --ref test.de\n"
-                "  echo 'a dog runs .' | bpt translate run --beam 1\n",
+                "  echo 'a dog runs .' | bpt translate run --beam 1\n"
+                "  bpt translate run test.en --n-best 5 > test.5\n  bpt translate run test.en --no-repeat 3 --min-tokens 2\n",
     .min_arguments = 1,
     .max_arguments = 2,
     .run = run_translate,

@@ -14,6 +14,7 @@ bpt_status_t cli_writer_open(const cli_options_t *o, cli_trained_t *trained, cli
                                            .min_p = o->use.min_p,
                                            .repeat_penalty = o->use.repeat_penalty,
                                            .repeat_window = o->use.repeat_window,
+                                           .no_repeat = o->use.no_repeat,
                                            .seed = o->train.seed};
     *w = (cli_writer_t){.o = o, .trained = trained, .room = cli_trained_room(o, trained)};
     w->room.taken = o->use.max_tokens;
@@ -117,6 +118,7 @@ bpt_status_t cli_continuation_give(cli_writer_t *w, cli_continuation_t *c, const
     }
     if (!echo && !bpt_unit_of(w->trained->unit)->pieces) c->line_start = true;  // a piece may go on with the prompt's last word
     c->ready = c->text.length;
+    c->chosen = 0;
     return BPT_OK;
 }
 
@@ -135,9 +137,11 @@ bpt_status_t cli_continuation_draw(cli_writer_t *w, cli_continuation_t *c, const
     BPT_TRY(bpt_sampler_draw(w->sampler, logits, c->ids, (int64_t)c->count, draw, token));
     BPT_TRY(add_id(c, *token));
     BPT_TRY(add_text(w, c, *token, true));
+    ++c->chosen;
     if (c->text.length == c->ready) return BPT_OK;
     const char *rest = c->text.data + c->ready;
-    const size_t bytes = cli_stop_texts_scan(&w->o->use.stop, rest, c->text.length - c->ready, &c->stopped);
+    size_t bytes = c->text.length - c->ready;
+    if (c->chosen > w->o->use.min_tokens) bytes = cli_stop_texts_scan(&w->o->use.stop, rest, bytes, &c->stopped);
     c->ready += c->stopped ? bytes : bytes - unfinished(rest, bytes);
     return BPT_OK;
 }

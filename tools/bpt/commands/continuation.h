@@ -32,6 +32,7 @@ typedef struct {
     size_t count, capacity;
     bpt_strbuf_t text;  // of what was chosen; with --echo of the prompt before it
     size_t ready;       // of these bytes so many may be shown; the others may begin a stop text
+    int64_t chosen;     // tokens since those that were given last
     bool line_start;    // words: no blank before the next one
     bool stopped;       // by a stop text
 } cli_continuation_t;

@@ -119,7 +119,8 @@ static void share_out(work_t *w, int rank, int size) {
     }
 }
 
-static bpt_status_t compare(void *user, int64_t text, const bpt_hypothesis_t *found) {
+static bpt_status_t compare(void *user, int64_t text, const bpt_hypothesis_t *found, int count) {
+    (void)count;
     work_t *w = user;
     char *written;
     if (w->should_stop(w->user)) return bpt_fail(BPT_ERR_INTERRUPTED, "stopped while evaluating");

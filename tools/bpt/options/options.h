@@ -83,8 +83,10 @@ typedef struct {
     char *checkpoint;                                                   // "", a step, "latest" or "best"
     char *shifts;                                                       // eval: "0,1,2"
     int64_t placeholders;                                               // and which of them it is at
-    cli_texts_t stop, references;
-    int64_t longest, max_tokens, top_k, batch, repeat_window;
+    cli_texts_t stop, references, with;                                 // with: runs that answer together with the first argument
+    int64_t longest, max_tokens, min_tokens, no_repeat, top_k, batch, repeat_window, n_best;
+    int pool;                             // embed: bpt_embedding_t
+    bool per_token;                       // likewise
     int64_t beam, average, max_length_b;  // translate
     double length_penalty, max_length_a;
     char *scores;
@@ -141,7 +143,8 @@ typedef enum {
     CLI_STOP = 1 << 18,
     CLI_GLOBALS = 1 << 19,  // in front of the command
     CLI_INFO = 1 << 20,
-    CLI_ALL = (1 << 21) - 1,
+    CLI_EMBED = 1 << 21,
+    CLI_ALL = (1 << 22) - 1,
 } cli_command_bit_t;
 
 typedef enum {
