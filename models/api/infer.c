@@ -108,7 +108,7 @@ static bpt_status_t run_sequences(forward_t *f, const bpt_sequences_t *s, uint64
                                      .labels = {.has = true, .per_token = bpt_task_of(config)->per_token, .of = none},
                                      .count = (uint64_t)(s->count / texts),
                                      .n_tokens = offsets[s->count]};
-    const bpt_batching_t batching = {.batch_tokens = f->model->options.batch_tokens, .packed = bpt_kind_of(config)->packed};
+    const bpt_batching_t batching = {.batch_tokens = f->model->options.batch_tokens, .packed = bpt_runner_packs(f->model->runner)};
     bpt_batch_source_t *source;
     for (uint64_t i = 0; i < examples.n_tokens; ++i) none[i] = BPT_NO_LABEL;
     f->offsets = offsets;

@@ -12,6 +12,7 @@
 #include "bpt/file.h"
 #include "bpt/json.h"
 #include "models/api/model_internal.h"
+#include "models/api/same_texts.h"
 #include "models/config/config_json.h"
 #include "models/config/model_file.h"
 
@@ -26,6 +27,11 @@ static bpt_status_t open_device(bpt_model_t *m) {
 
 static void close_device(bpt_model_t *m) {
     bpt_runner_destroy(m->runner);
+    for (int64_t i = 0; i < m->n_others; ++i) {
+        bpt_runner_destroy(m->others[i]->runner);
+        m->others[i]->runner = NULL;
+        m->others[i]->device = NULL;
+    }
     if (m->device) m->device->backend->close(m->device);
     m->runner = NULL;
     m->device = NULL;
@@ -79,11 +85,27 @@ static bpt_status_t load(bpt_model_t *m) {
     return m->origin.file ? bpt_runner_load(m->runner, m->origin.file, false, NULL) : bpt_runner_init(m->runner, m->origin.seed);
 }
 
+static bpt_status_t start_other(bpt_model_t *m, bpt_model_t *other) {
+    other->device = m->device;
+    BPT_TRY(make_runner(other));
+    BPT_TRY(load(other));
+    return bpt_runner_join(m->runner, other->runner);
+}
+
+static bpt_status_t start_others(bpt_model_t *m) {
+    for (int64_t i = 0; i < m->n_others; ++i) {
+        const bpt_origin_t *origin = &m->others[i]->origin;
+        BPT_TRY(bpt_context(start_other(m, m->others[i]), "%s", origin->run ? origin->run : origin->file));
+    }
+    return BPT_OK;
+}
+
 // From the origin to a model that is ready, the first time and after each loss of the device.
 static bpt_status_t start(bpt_model_t *m) {
     bpt_status_t status = open_device(m);
     if (status == BPT_OK) status = make_runner(m);
     if (status == BPT_OK) status = load(m);
+    if (status == BPT_OK) status = start_others(m);
     if (status != BPT_OK) close_device(m);
     return status;
 }
@@ -175,6 +197,9 @@ static bpt_status_t check_options(const bpt_model_options_t *o) {
         return bpt_fail(BPT_ERR_USAGE, "the precision must be BPT_F32, BPT_BF16 or BPT_F16");
     if (o->trains && o->weights_q8)
         return bpt_fail(BPT_ERR_USAGE, "weights of 8 bits are for use, not for training; leave weights_q8 or trains out");
+    if (o->with_count < 0 || (o->with_count && !o->with))
+        return bpt_fail(BPT_ERR_USAGE, "with_count is %" PRId64 " and with %s", o->with_count, o->with ? "is given" : "a null pointer");
+    if (o->trains && o->with_count) return bpt_fail(BPT_ERR_USAGE, "a model trains alone: leave with or trains out");
     if (o->batch_tokens < 1) return bpt_fail(BPT_ERR_USAGE, "batch_tokens is %" PRId64 "; it must be 1 or more", o->batch_tokens);
     if (!bpt_is_amount(o->submit_ms))
         return bpt_fail(BPT_ERR_USAGE, "submit_ms is %g; it must be a finite number, 0 or more", o->submit_ms);
@@ -217,16 +242,41 @@ static bpt_status_t describe(bpt_model_t *m, const char *path) {
     return describe_run(m);
 }
 
+static bpt_status_t describe_other(const bpt_model_t *m, const char *path, bpt_model_t *other) {
+    other->options = m->options;
+    other->options.checkpoint = NULL;
+    other->options.with_count = 0;
+    BPT_TRY(describe(other, path));
+    BPT_TRY(bpt_same_vocab(m->texts.vocabulary, other->texts.vocabulary, "the vocabulary"));
+    BPT_TRY(bpt_same_vocab(m->texts.source_vocabulary, other->texts.source_vocabulary, "the vocabulary of what is translated"));
+    return bpt_same_labels(&m->texts.names, &other->texts.names);
+}
+
+static bpt_status_t describe_others(bpt_model_t *m) {
+    const bpt_model_options_t *o = &m->options;
+    BPT_TRY(bpt_alloc((size_t)o->with_count, sizeof(bpt_model_t *), &m->others));
+    for (int64_t i = 0; i < o->with_count; ++i) {
+        if (!o->with[i]) return bpt_fail(BPT_ERR_USAGE, "with[%" PRId64 "] is a null pointer", i);
+        BPT_TRY(bpt_alloc(1, sizeof(bpt_model_t), &m->others[i]));
+        ++m->n_others;
+        BPT_TRY(bpt_context(describe_other(m, o->with[i], m->others[i]), "%s", o->with[i]));
+    }
+    return BPT_OK;
+}
+
 bpt_status_t bpt_model_open(const char *path, const bpt_model_options_t *options, bpt_model_t **out) {
     bpt_model_t *m;
     if (!path || !out) return bpt_fail(BPT_ERR_USAGE, "bpt_model_open: path and out must not be null pointers");
     BPT_TRY(begin(options, &m));
-    return finish(m, describe(m, path), out);
+    bpt_status_t status = describe(m, path);
+    if (status == BPT_OK) status = describe_others(m);
+    return finish(m, status, out);
 }
 
 bpt_status_t bpt_model_create(const char *config, uint64_t seed, const bpt_model_options_t *options, bpt_model_t **out) {
     bpt_model_t *m;
     if (!config || !out) return bpt_fail(BPT_ERR_USAGE, "bpt_model_create: config and out must not be null pointers");
+    if (options && options->with_count) return bpt_fail(BPT_ERR_USAGE, "a new model trains, and a model trains alone: leave with out");
     BPT_TRY(begin(options, &m));
     m->options.trains = true;
     m->origin.seed = seed;
@@ -236,6 +286,8 @@ bpt_status_t bpt_model_create(const char *config, uint64_t seed, const bpt_model
 void bpt_model_close(bpt_model_t *m) {
     if (!m) return;
     close_device(m);
+    for (int64_t i = 0; i < m->n_others; ++i) bpt_model_close(m->others[i]);
+    bpt_free(m->others);
     bpt_run_close(m->saved_to);
     bpt_side_texts_free(&m->texts);
     bpt_free(m->origin.run);

@@ -55,6 +55,11 @@ typedef struct {
     // Use, not training: matrices are rounded to numbers of 8 bits (`bpt export --weights q8` writes them so). The cpu then writes texts
     // faster; other backends compute with what the bytes stand for.
     bool weights_q8;
+    // Runs or model files, of any kinds and sizes, that answer together with the model: probabilities are the means of theirs, predicted
+    // numbers likewise, and logits the logarithms of these means. They need the same task, tokens and labels, no CRF, and are opened on the
+    // same device, runs at their best checkpoint. States are those of the first model, and it is what is saved. Not with `trains`.
+    const char *const *with;  // [with_count], borrowed by bpt_model_open; NULL: none
+    int64_t with_count;
 } bpt_model_options_t;
 
 // The defaults: cpu, f32, all threads, 8192 tokens at once; Adam with 0.9, 0.98, 1e-8, no weight decay.
@@ -70,6 +75,8 @@ static inline bpt_model_options_t bpt_model_options(void) {
     o.batch_tokens = 8192;
     o.checkpoint = NULL;
     o.trains = o.decoupled = o.freeze_embed = o.freeze_rel = o.recompute = o.weights_q8 = false;
+    o.with = NULL;
+    o.with_count = 0;
     o.beta1 = 0.9, o.beta2 = 0.98, o.eps = 1e-8, o.weight_decay = 0;
     return o;
 }

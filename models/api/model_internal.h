@@ -28,6 +28,8 @@ struct bpt_model {
     bpt_runner_t *runner;
     bpt_run_state_t state;  // where training stands; of a model that does not train, its checkpoint's
     int64_t generators;
+    struct bpt_model **others;  // [n_others]: that answer together with it; they have runners on its device, and none of their own
+    int64_t n_others;
 };
 
 // BPT_ERR_USAGE for NULL, BPT_ERR_DEVICE_LOST while there is no device.

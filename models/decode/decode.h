@@ -5,7 +5,7 @@
 #ifndef BPT_MODELS_DECODE_H
 #define BPT_MODELS_DECODE_H
 
-#include "models/run/runner.h"
+#include "models/decode/lone_decoder.h"
 
 typedef struct bpt_decoder bpt_decoder_t;
 
@@ -19,8 +19,6 @@ bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t 
 // whose weights in low precision it reads too, and which must outlive it; NULL: it makes its own.
 bpt_status_t bpt_decoder_create_on(bpt_runner_t *runner, struct bpt_device *device, const bpt_decoder_t *weights, int64_t capacity,
                                    int64_t sequences, bpt_decoder_t **out) BPT_MUST_USE;
-// BPT_ERR_USAGE unless such a model writes texts.
-bpt_status_t bpt_decode_check_model(const bpt_model_config_t *config) BPT_MUST_USE;
 void bpt_decoder_destroy(bpt_decoder_t *decoder);
 
 // Appends tokens to one sequence (a prompt in blocks, or one token); logits f32 [vocab] of what follows the last of them, NULL: not wanted.
@@ -45,9 +43,6 @@ bpt_status_t bpt_decoder_read(bpt_decoder_t *decoder, const bpt_batch_t *batch, 
 void bpt_decoder_attend(bpt_decoder_t *decoder, int64_t sequence, uint32_t begin, uint32_t end);
 // Sequence `to`, whose first `first` tokens are those of sequence `from`, becomes the same as `from`: only what differs is copied. All
 // forks of a call are done at once: what one writes another does not read. BPT_ERR_USAGE where a sequence may be longer than 512 tokens.
-typedef struct {
-    int64_t from, to, first;
-} bpt_fork_t;
 bpt_status_t bpt_decoder_fork(bpt_decoder_t *decoder, const bpt_fork_t *forks, int64_t count) BPT_MUST_USE;
 
 #endif

@@ -19,8 +19,9 @@ struct bpt_translator {
     size_t n_tokens, token_room, fed_room;
 };
 
-static int64_t most_positions(const bpt_model_config_t *c) {
-    return c->positions == BPT_POSITIONS_ABSOLUTE && c->max_positions < BPT_MOST_TRANSLATED ? c->max_positions : BPT_MOST_TRANSLATED;
+static int64_t most_positions(const bpt_runner_t *runner) {
+    const int64_t positions = bpt_runner_positions(runner);
+    return positions && positions < BPT_MOST_TRANSLATED ? positions : BPT_MOST_TRANSLATED;
 }
 
 // Tokens of a translation of `length` tokens.
@@ -62,7 +63,7 @@ bpt_status_t bpt_translator_create_on(bpt_runner_t *runner, struct bpt_device *d
     t->options = *options;
     if (t->options.n_best < 1) t->options.n_best = 1;
     t->vocab = c->vocab;
-    t->most = most_positions(c);
+    t->most = most_positions(runner);
     const int64_t capacity = options->documents ? t->most : most_tokens(t, options->longest);
     bpt_status_t status =
         bpt_decoder_create_on(runner, device, weights ? weights->decoder : NULL, capacity, options->texts * options->beam, &t->decoder);

@@ -42,6 +42,7 @@ void bpt_runner_destroy(bpt_runner_t *r) {
     bpt_runner_link_destroy(r);
     for (size_t i = 0; i < r->n_steps; ++i) bpt_step_destroy(r->steps[i]);
     bpt_free(r->steps);
+    bpt_free(r->others);
     bpt_spill_destroy(r->spill);
     bpt_workspace_destroy(r->workspace);
     for (int i = 0; i < BPT_N_STATES; ++i) bpt_buffer_destroy(r->device, r->states[i]);
@@ -255,7 +256,7 @@ static bpt_status_t run_forward(bpt_runner_t *r, bpt_step_kind_t kind, const bpt
     return bpt_program_run((*step)->program);
 }
 
-bpt_status_t bpt_runner_evaluate(bpt_runner_t *r, const bpt_batch_t *batch, float *nll, double *loss) {
+bpt_status_t bpt_runner_evaluate_alone(bpt_runner_t *r, const bpt_batch_t *batch, float *nll, double *loss) {
     bpt_model_step_t *step;
     BPT_TRY(run_forward(r, BPT_STEP_EVALUATE, batch, &step));
     BPT_TRY(bpt_runner_read_scalar(step->program, step->encoder.loss, loss));
@@ -263,10 +264,15 @@ bpt_status_t bpt_runner_evaluate(bpt_runner_t *r, const bpt_batch_t *batch, floa
     return nll ? bpt_program_read(step->program, step->encoder.nll, nll) : BPT_OK;
 }
 
+bpt_status_t bpt_runner_evaluate(bpt_runner_t *r, const bpt_batch_t *batch, float *nll, double *loss) {
+    return r->n_others ? bpt_together_evaluate(r, batch, nll, loss) : bpt_runner_evaluate_alone(r, batch, nll, loss);
+}
+
 bpt_status_t bpt_runner_logits(bpt_runner_t *r, const bpt_batch_t *batch, float *logits) {
     bpt_model_step_t *step;
     BPT_TRY(run_forward(r, BPT_STEP_LOGITS, batch, &step));
-    return bpt_program_read(step->program, step->encoder.logits, logits);
+    BPT_TRY(bpt_program_read(step->program, step->encoder.logits, logits));
+    return bpt_together_logits(r, batch, logits);
 }
 
 bpt_status_t bpt_runner_states(bpt_runner_t *r, const bpt_batch_t *batch, const bpt_runner_states_t *out) {

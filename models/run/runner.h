@@ -105,8 +105,8 @@ bpt_status_t bpt_runner_explain(bpt_runner_t *runner, int64_t step, double loss)
 bpt_status_t bpt_runner_evaluate(bpt_runner_t *runner, const bpt_batch_t *batch, float *nll, double *loss) BPT_MUST_USE;
 // [targets, outputs of the task]; a task with targets for each token has one for each row.
 bpt_status_t bpt_runner_logits(bpt_runner_t *runner, const bpt_batch_t *batch, float *logits) BPT_MUST_USE;
-// The states behind the last layer: of tokens [rows, d]; of whole texts [batch, d], where the task takes these; of relays [batch, d], where
-// the kind has them. NULL: not wanted.
+// The states behind the last layer (of a translator its encoder's, of the first side): of tokens [rows, d]; of whole texts [batch, d],
+// where the task takes these; of relays [batch, d], where the kind has them. NULL: not wanted.
 typedef struct {
     float *tokens, *pooled, *relay;
 } bpt_runner_states_t;
@@ -117,6 +117,22 @@ bpt_status_t bpt_runner_gradient(bpt_runner_t *runner, const bpt_batch_t *batch,
 bpt_status_t bpt_runner_save_gradient(bpt_runner_t *runner, double scale, const char *path) BPT_MUST_USE;
 // The sums, in the layout of the trained part of the arena (params.h).
 bpt_status_t bpt_runner_read_gradient(bpt_runner_t *runner, float *out) BPT_MUST_USE;
+
+// ---- Several models that answer as one
+// An ensemble: the probability of an answer is the mean of the probabilities that they give it, as of
+// Lakshminarayanan et al. 2017; of predicted numbers it is their mean. The mean is that of the probabilities, not of their logarithms: the
+// models are then one distribution (a mixture), whose loss is never above the mean of their losses (Jensen), each nll of a target or a
+// sequence follows from theirs alone, and one model that is sure of a mistake does not decide. The models may be of different kinds and
+// sizes; they read the same tokens. Logits of a runner that others have joined are logarithms of such means.
+// From now on evaluations and logits of `runner`, and decoders that are made on it, are those of both. `other` is borrowed and must outlive
+// it. BPT_ERR_USAGE: they do different tasks, read or give different things, or have a CRF, whose answers are not those of single tokens.
+// States and gradients stay those of `runner` alone, and nothing is trained.
+bpt_status_t bpt_runner_join(bpt_runner_t *runner, bpt_runner_t *other) BPT_MUST_USE;
+int bpt_runner_others(const bpt_runner_t *runner);
+bpt_runner_t *bpt_runner_other(const bpt_runner_t *runner, int which);
+// Of all of them: whether they read packed rows (models/kinds/kind.h); the fewest positions, 0: any number of tokens.
+bool bpt_runner_packs(const bpt_runner_t *runner);
+int64_t bpt_runner_positions(const bpt_runner_t *runner);
 
 // ---- Plans and timings
 // The memory plan of a step, without device memory; a map of it to `map` unless NULL.

@@ -29,11 +29,16 @@ struct bpt_runner {
     size_t n_steps, step_capacity;
     bool summed;  // the gradients of the last step are in the sums
     const char *const *labels;
-    bool rounded;  // its parameters are what 8 bits stand for
-    bool finite;   // all losses of the optimiser step so far
+    bool rounded;           // its parameters are what 8 bits stand for
+    bool finite;            // all losses of the optimiser step so far
+    bpt_runner_t **others;  // that answer together with it (bpt_runner_join), not owned
+    size_t n_others, other_capacity;
     bpt_exchange_t exchange;
     bpt_runner_link_t *link;  // of the ranks' devices; NULL: sums go through host memory
 };
+
+// bpt_runner_evaluate without those that have joined it.
+bpt_status_t bpt_runner_evaluate_alone(bpt_runner_t *runner, const bpt_batch_t *batch, float *nll, double *loss) BPT_MUST_USE;
 
 // The program of a step, made when first needed.
 bpt_status_t bpt_runner_step(bpt_runner_t *runner, const bpt_step_key_t *key, bpt_model_step_t **out) BPT_MUST_USE;
@@ -69,6 +74,11 @@ bpt_status_t bpt_runner_link_share(bpt_runner_t *runner, bpt_step_state_t state)
 bpt_status_t bpt_runner_split(bpt_runner_t *runner) BPT_MUST_USE;
 void bpt_runner_connect(const bpt_runner_t *runner, bpt_model_step_t *step);
 bpt_status_t bpt_runner_join_evaluation(bpt_runner_t *runner, const bpt_model_step_t *step, float *nll, double *loss) BPT_MUST_USE;
+
+// ---- Models that answer together (runner_together.c)
+// Adds what the others make of a batch to the logits, or the nll (in `loss` too), of the first.
+bpt_status_t bpt_together_logits(bpt_runner_t *runner, const bpt_batch_t *batch, float *logits) BPT_MUST_USE;
+bpt_status_t bpt_together_evaluate(bpt_runner_t *runner, const bpt_batch_t *batch, float *nll, double *loss) BPT_MUST_USE;
 
 size_t bpt_runner_state_bytes(const bpt_runner_t *runner, bpt_step_state_t state);
 bpt_status_t bpt_runner_need_state(bpt_runner_t *runner, bpt_step_state_t state) BPT_MUST_USE;

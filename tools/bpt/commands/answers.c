@@ -8,7 +8,6 @@
 
 #include "bpt/alloc.h"
 #include "data/batches/examples_source.h"
-#include "models/kinds/kind.h"
 #include "models/train/evaluate.h"
 #include "tools/bpt/output.h"
 #include "tools/bpt/runs/trained.h"
@@ -77,7 +76,8 @@ static bpt_status_t reserve(group_t *g, size_t rows) {
 }
 
 static bpt_status_t compute(group_t *g) {
-    const bpt_batching_t batching = {.batch_tokens = g->answers->o->data.batch_tokens, .packed = bpt_kind_of(config_of(g))->packed};
+    const bpt_batching_t batching = {.batch_tokens = g->answers->o->data.batch_tokens,
+                                     .packed = bpt_runner_packs(g->answers->trained->runner)};
     bpt_batch_source_t *source;
     bpt_evaluation_t evaluation;
     if (!g->examples.count) return BPT_OK;

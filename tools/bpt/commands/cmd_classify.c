@@ -94,6 +94,7 @@ const cli_command_t cli_command_classify = {
         "after the answers to the lines before it. Lines that are available at the same time go through the model as one "
         "batch. The last digits of a probability can depend on how lines were batched.",
     .examples = "  bpt classify run reviews.txt\n  bpt classify run reviews.jsonl --text-field body\n  bpt classify run reviews.txt.gz\n  "
+                "bpt classify run-a --with run-b --with run-c reviews.txt\n  "
                 "echo 'a moving and funny film' | "
                 "bpt classify run --json\n  tail -f log.txt | bpt "
                 "classify run --json --with-input | jq -r "

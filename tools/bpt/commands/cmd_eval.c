@@ -295,6 +295,8 @@ static bpt_status_t evaluate_run(cli_options_t *o, cli_answers_right_t *right, c
     o->model = trained.config;  // what the options have to fit
     *task = bpt_task_of(&trained.config);
     bpt_status_t status = cli_options_check_fit(o);
+    if (status == BPT_OK && o->use.with.count && *o->use.grad)
+        status = bpt_fail(BPT_ERR_USAGE, "--grad-out is for one model; leave --with out");
     if (status == BPT_OK) status = check_classes(o, &trained, right);
     if (status == BPT_OK) status = evaluate_shifts(o, &trained, &progress, right);
     cli_progress_clear(&progress);  // of an evaluation that failed
@@ -326,6 +328,9 @@ static bpt_status_t compare_runs(cli_options_t *o) {
                         o->arguments[0], o->arguments[1]);
     if (!strcmp(o->data.path, "-"))
         return bpt_fail(BPT_ERR_USAGE, "--data -: two runs read the data twice, which the standard input allows only once; name a file");
+    if (o->use.with.count)
+        return bpt_fail(BPT_ERR_USAGE, "--with goes with one run: two that are compared are evaluated one by one; leave %s out",
+                        o->arguments[1]);
     second.arguments[0] = o->arguments[1];
     bpt_status_t status = evaluate_run(o, &right[0], &task[0]);
     if (status == BPT_OK && !o->use.json) printf("\n");
@@ -365,10 +370,12 @@ const cli_command_t cli_command_eval = {
         "confusion), and `bpt plot --confusion` draws the last. Where tags are of spans the means are those of their types. "
         "With OTHER, a second run, both are evaluated on the same data, and McNemar's exact test says how probable such a difference is by "
         "chance alone: of classifiers it counts examples or pairs, of taggers sequences whose tags are all right. "
+        "With --with RUN, once or several times, the runs answer together, by the mean of their probabilities. "
         "Without --data it uses the test part of the data that the run was trained on; of one file of examples the part that "
         "training has cut off.",
     .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data other.txt.xz\n  bpt eval run --per-class\n"
-                "  bpt eval run-a run-b --data test.tsv\n  bpt eval run --data other.tsv --where 1=books\n  bpt eval run "
+                "  bpt eval run-a run-b --data test.tsv\n  bpt eval run-a --with run-b --with run-c\n  bpt eval run --data other.tsv "
+                "--where 1=books\n  bpt eval run "
                 "--data ids.txt --unit ids --nll-out nll.json "
                 "--grad-out grad.safetensors\n  bpt eval run --shift 0,1,2,3,4,5,6,7 --json\n",
     .min_arguments = 1,

@@ -382,6 +382,7 @@ static void release(job_t *job) {
 static bpt_status_t average(const cli_options_t *o, cli_trained_t *t) {
     bpt_average_t mean = {0};
     if (o->use.average == 1) return BPT_OK;
+    if (t->n_others) return bpt_fail(BPT_ERR_USAGE, "--average is for one run; make the mean of each by `bpt average`, then use --with");
     bpt_status_t status = bpt_average_read(t->run, o->use.average, &mean);
     for (size_t i = 0; status == BPT_OK && i < mean.params.count; ++i)
         status = bpt_runner_set(t->runner, mean.params.items[i].name, mean.arena + mean.params.items[i].offset);
@@ -469,7 +470,8 @@ const cli_command_t cli_command_translate = {
     .examples = "  bpt translate run test.en > test.out\n  bpt translate run test.en.gz | gzip > test.out.gz\n  bpt translate run test.en "
                 "--average 10 | bpt bleu --ref test.de\n"
                 "  echo 'a dog runs .' | bpt translate run --beam 1\n"
-                "  bpt translate run test.en --n-best 5 > test.5\n  bpt translate run test.en --no-repeat 3 --min-tokens 2\n",
+                "  bpt translate run test.en --n-best 5 > test.5\n  bpt translate run-a --with run-b test.en\n  bpt translate run test.en "
+                "--no-repeat 3 --min-tokens 2\n",
     .min_arguments = 1,
     .max_arguments = 2,
     .run = run_translate,

@@ -25,7 +25,7 @@ typedef struct {
 } cli_corpus_t;
 
 // A trained model.
-typedef struct {
+typedef struct cli_trained {
     bpt_run_t *run;
     bpt_checkpoint_t checkpoint;
     bpt_model_config_t config;  // the checkpoint's
@@ -36,6 +36,8 @@ typedef struct {
     bpt_labels_t labels;        // names of classes, or of labels that nodes begin with; their numbers when the run has no labels.txt
     bpt_device_t *device;
     bpt_runner_t *runner;
+    struct cli_trained *others;  // [n_others]: those that answer together with it, on its device (--with)
+    size_t n_others;
 } cli_trained_t;
 
 // Data for a trained model to be evaluated on.

@@ -67,8 +67,14 @@ static bpt_batching_t batching_of(const cli_options_t *o, const bpt_model_config
                             .scores_texts = task->scores_texts && task->scores_texts(m)};
 }
 
+static bpt_batching_t eval_batching(const cli_options_t *o, const cli_trained_t *t) {
+    bpt_batching_t batching = batching_of(o, &t->config);
+    batching.packed = bpt_runner_packs(t->runner);
+    return batching;
+}
+
 static bpt_status_t make_eval(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_eval_data_t *e, bool *done) {
-    const bpt_batching_t batching = batching_of(o, &t->config);
+    const bpt_batching_t batching = eval_batching(o, t);
     BPT_TRY(cli_arrays_make_eval(o, path, t, &e->examples, done));
     return *done ? bpt_examples_eval_source(&e->examples, &batching, &e->source) : BPT_OK;
 }
@@ -153,7 +159,7 @@ static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
 
 static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, cli_trained_t *t, cli_eval_data_t *e) {
     cli_data_options_t d = cli_eval_data_options(o, t);
-    const bpt_batching_t batching = batching_of(o, &t->config);
+    const bpt_batching_t batching = eval_batching(o, t);
     bpt_examples_options_t options;
     cli_examples_fit(o, &t->config, t->unit, text->path, &d);
     BPT_TRY(cli_examples_options(&d, &t->config, t->unit, &t->labels, text->path, &options));

@@ -375,6 +375,9 @@ const cli_option_t cli_option_table[] = {
      .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL, .help = "which part of the data to evaluate on"},
     {TEXT("checkpoint", use.checkpoint, "N|latest|best"), .fallback = "", .shown = "best, else latest", .group = CLI_GROUP_COMMAND,
      .commands = USE | CLI_EXPORT | CLI_INFO, .help = "which checkpoint of the run to use"},
+    {TEXTS("with", use.with, "RUN"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = USE,
+     .help = "answer together with this run, by the mean of the probabilities (of numbers: their mean); may be given several times. "
+             "The runs need the same task, vocabulary and labels; their models may differ"},
     {TEXT("shift", use.shifts, "N,N,.."), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
      .help = "put N placeholders without an embedding in front of every text; for several numbers, evaluate as often"},
     {BOOL("per-class", use.per_class), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,

@@ -8,6 +8,7 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/safetensors.h"
+#include "models/api/same_texts.h"
 #include "models/config/model_file.h"
 #include "tools/bpt/corpus/readers.h"
 #include "tools/bpt/corpus/side_files.h"
@@ -105,18 +106,50 @@ bpt_status_t cli_trained_open_texts(const cli_options_t *o, cli_trained_t *t) {
     return open_labels(t);
 }
 
-static bpt_status_t open_runner(const cli_options_t *o, cli_trained_t *t) {
+static bpt_status_t open_runner(const cli_options_t *o, bpt_device_t *device, cli_trained_t *t) {
     const bpt_runner_options_t options = {.step = {.precision = o->train.precision}, .weights = (bpt_weights_form_t)o->use.weights};
-    BPT_TRY(cli_device_open(o, &t->device));
-    BPT_TRY(bpt_runner_create(&t->config, &options, t->device, &t->runner));
+    BPT_TRY(bpt_runner_create(&t->config, &options, device, &t->runner));
     if (bpt_task_of(&t->config)->labelled) bpt_runner_set_labels(t->runner, (const char *const *)t->labels.name);
     return bpt_checkpoint_load(&t->checkpoint, t->runner);
+}
+
+// ---- Runs that answer together with the first
+
+static bpt_status_t check_other(const cli_trained_t *t, const cli_trained_t *other) {
+    BPT_TRY(bpt_same_vocab(t->vocab, other->vocab, "the vocabulary"));
+    BPT_TRY(bpt_same_vocab(t->source_vocab, other->source_vocab, "the vocabulary of what is translated"));
+    if (t->stored.data.lower != other->stored.data.lower)
+        return bpt_fail(BPT_ERR_USAGE, "one model reads words in lower case, the other as they are; they need the same");
+    if (t->stored.data.context_tokens != other->stored.data.context_tokens)
+        return bpt_fail(BPT_ERR_USAGE, "the models were trained with other --context-tokens; they need the same");
+    return bpt_same_labels(&t->labels, &other->labels);
+}
+
+static bpt_status_t open_other(const cli_options_t *o, const char *path, cli_trained_t *t, cli_trained_t *other) {
+    BPT_TRY(cli_trained_open_run(path, NULL, other));
+    BPT_TRY(cli_trained_open_texts(o, other));
+    BPT_TRY(open_runner(o, t->device, other));
+    BPT_TRY(bpt_runner_join(t->runner, other->runner));
+    return check_other(t, other);
+}
+
+static bpt_status_t open_others(const cli_options_t *o, cli_trained_t *t) {
+    const cli_texts_t *with = &o->use.with;
+    if (!with->count) return BPT_OK;
+    BPT_TRY(bpt_alloc(with->count, sizeof *t->others, &t->others));
+    for (size_t i = 0; i < with->count; ++i) {
+        ++t->n_others;
+        BPT_TRY(bpt_context(open_other(o, with->item[i], t, &t->others[i]), "--with %s", with->item[i]));
+    }
+    return BPT_OK;
 }
 
 bpt_status_t cli_trained_open(const cli_options_t *o, cli_trained_t *t) {
     BPT_TRY(cli_trained_open_files(o, t));
     bpt_status_t status = cli_trained_open_texts(o, t);
-    if (status == BPT_OK) status = open_runner(o, t);
+    if (status == BPT_OK) status = cli_device_open(o, &t->device);
+    if (status == BPT_OK) status = open_runner(o, t->device, t);
+    if (status == BPT_OK) status = open_others(o, t);
     if (status != BPT_OK) cli_trained_close(t);
     return status;
 }
@@ -125,16 +158,20 @@ bpt_status_t cli_trained_open(const cli_options_t *o, cli_trained_t *t) {
 enum { LONGEST_DENSE = 16384 };
 static int64_t longest_text(const cli_options_t *o, const cli_trained_t *t) {
     const int64_t trained = t->stored.data.context;
+    bool dense = bpt_model_is_dense(&t->config);
+    for (size_t i = 0; i < t->n_others; ++i) dense = dense || bpt_model_is_dense(&t->others[i].config);
     if (cli_option_source(o, "longest") != CLI_FROM_DEFAULT) return o->use.longest;
-    if (bpt_model_positions(&t->config) || !bpt_model_is_dense(&t->config)) return 0;
+    if (bpt_runner_positions(t->runner) || !dense) return 0;
     return trained > LONGEST_DENSE ? trained : LONGEST_DENSE;
 }
 
 bpt_room_t cli_trained_room(const cli_options_t *o, const cli_trained_t *t) {
-    return (bpt_room_t){.positions = bpt_model_positions(&t->config), .longest = longest_text(o, t)};
+    return (bpt_room_t){.positions = bpt_runner_positions(t->runner), .longest = longest_text(o, t)};
 }
 
 void cli_trained_close(cli_trained_t *t) {
+    for (size_t i = 0; i < t->n_others; ++i) cli_trained_close(&t->others[i]);
+    bpt_free(t->others);
     bpt_runner_destroy(t->runner);
     cli_device_close(t->device);
     bpt_vocab_destroy(t->vocab);

@@ -4,7 +4,8 @@
 
 #include "tools/bpt/corpus/loaded.h"
 
-// The run that is the first argument, at --checkpoint, on the device of the global options.
+// The run that is the first argument, at --checkpoint, on the device of the global options; and those of --with, at their best checkpoint,
+// which answer together with it (bpt_runner_join).
 bpt_status_t cli_trained_open(const cli_options_t *o, cli_trained_t *out) BPT_MUST_USE;
 void cli_trained_close(cli_trained_t *trained);
 
