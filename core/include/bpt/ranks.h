@@ -15,7 +15,7 @@ BPT_BEGIN_DECLS
 
 typedef struct bpt_ranks bpt_ranks_t;
 
-// Joins the ranks that mpirun (or srun) has started: opens libbpt_mpi.so, which lies beside the program, or in the folder of libraries, or
+// Joins the ranks that mpirun (or srun) has started: opens libbpt_mpi.so, which lies beside the program, or in bpt/ in the folder of libraries, or
 // is named by BPT_MPI_LIBRARY. BPT_ERR_UNAVAILABLE, with the remedy, where this build has none or MPI cannot start.
 BPT_API bpt_status_t bpt_ranks_join_mpi(bpt_ranks_t **out) BPT_MUST_USE;
 // Whether there is such a module, without joining anything: else BPT_ERR_UNAVAILABLE with the remedy.
