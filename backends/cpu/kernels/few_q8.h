@@ -42,7 +42,7 @@ BPT_INLINE void add_block_q8(const float *x, int64_t ldx, int rows, const int8_t
         for (int j = 0; j < columns; ++j) column[j] = vf_from_bytes(bytes + j * row_bytes + i) * scale[j * 2 * SCALED_UNITS];
         for (int r = 0; r < rows; ++r) {
             const vf row = vf_read(x, BPT_F32, r * ldx + i, left - i);
-            for (int j = 0; j < columns; ++j) sum[r][j] += row * column[j];
+            for (int j = 0; j < columns; ++j) sum[r][j] = vf_fma(row, column[j], sum[r][j]);
         }
     }
 }

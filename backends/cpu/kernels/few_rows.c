@@ -30,7 +30,7 @@ BPT_INLINE void add_rows(const bpt_cpu_few_rows_t *p, const block_t *t, vf b[DEP
             sum[r][w] = begins ? (vf){0} : vf_read(c + r * p->ldc, BPT_F32, w * BPT_LANES, t->left - w * BPT_LANES);
     for (int i = 0; i < t->depth; ++i)
         for (int r = 0; r < rows; ++r)
-            for (int w = 0; w < t->wide; ++w) sum[r][w] += x[r * p->ldx + i] * b[i][w];
+            for (int w = 0; w < t->wide; ++w) sum[r][w] = vf_fma(vf_set1(x[r * p->ldx + i]), b[i][w], sum[r][w]);
     for (int r = 0; r < rows; ++r)
         for (int w = 0; w < t->wide; ++w) vf_write(c + r * p->ldc, BPT_F32, w * BPT_LANES, t->left - w * BPT_LANES, sum[r][w]);
 }
@@ -73,7 +73,7 @@ BPT_INLINE void add_products(const float *x, int64_t ldx, int rows, const void *
     for (int j = 0; j < columns; ++j) column[j] = vf_read(b, dtype, j * ldb + i, left);
     for (int r = 0; r < rows; ++r) {
         const vf row = vf_read(x, BPT_F32, r * ldx + i, left);
-        for (int j = 0; j < columns; ++j) sum[r][j] += row * column[j];
+        for (int j = 0; j < columns; ++j) sum[r][j] = vf_fma(row, column[j], sum[r][j]);
     }
 }
 

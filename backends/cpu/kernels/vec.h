@@ -63,6 +63,18 @@ BPT_INLINE vf vf_max(vf a, vf b) {
 #endif
 }
 
+// a * b + c with one rounding where the instruction set has that. The compiler makes the same of the plain operators where it likes to, which
+// may differ between two copies of one loop; by this function, sums of products have the same bits in all of them.
+BPT_INLINE vf vf_fma(vf a, vf b, vf c) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+    return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    return a * b + c;
+#endif
+}
+
 BPT_INLINE vd vd_load(const float *p) {  // widens BPT_LANES / 2 floats
     typedef float half __attribute__((vector_size(2 * BPT_LANES)));
     half x;
