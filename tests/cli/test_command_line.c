@@ -202,6 +202,35 @@ static void the_manual_page_and_the_completion_know_every_command(void **state) 
         0);
 }
 
+// A shell that is not installed is left out.
+static bool has_shell(const char *name) {
+    char command[64];
+    snprintf(command, sizeof command, "command -v %s >/dev/null", name);
+    return system(command) == 0;
+}
+
+static void zsh_and_fish_complete_commands_options_and_values(void **state) {
+    (void)state;
+    test_process_t zsh = test_run_line("help --completion --shell zsh"), fish = test_run_line("help --completion --shell fish");
+    assert_memory_equal(zsh.out, "#compdef bpt\n", 13);
+    assert_non_null(strstr(zsh.out, "'train:train a model'"));
+    assert_non_null(strstr(fish.out, " -a train -d 'train a model'\n"));
+    test_process_free(&zsh), test_process_free(&fish);
+    if (has_shell("fish"))
+        assert_int_equal(system("fish --no-config -c '\"$BPT_PROGRAM\" help --completion --shell fish | source; "
+                                "test (complete -C \"bpt train --rule \" | string split -f 1 \\t | string join ,) = paper,reference; and "
+                                "test (complete -C \"bpt gen\" | string split -f 1 \\t) = generate; and "
+                                "test (complete -C \"bpt generate --top-k\" | string split -f 1 \\t) = --top-k'"),
+                         0);
+    if (has_shell("zsh"))  // what _bpt hands to zsh's own functions
+        assert_int_equal(system("zsh -f -c 'compdef() { }; _arguments() { print -rl -- \"$@\" }; _describe() { print -rl -- $commands }\n"
+                                "source <(\"$BPT_PROGRAM\" help --completion --shell zsh)\n"
+                                "words=(bpt train \"\"); CURRENT=3; _bpt | grep -q \"^--rule\\[.*:(paper reference)$\" || exit 1\n"
+                                "words=(bpt --threads 1 eval \"\"); CURRENT=5; _bpt | grep -q \"^--per-class\\[\" || exit 1\n"
+                                "words=(bpt \"\"); CURRENT=2; state=command _bpt | grep -q \"^eval:evaluate\"'"),
+                         0);
+}
+
 static void errors_have_no_colour_off_a_terminal(void **state) {
     (void)state;
     test_process_t p = test_run_line("trian");
@@ -254,6 +283,7 @@ int main(void) {
         cmocka_unit_test(a_reader_who_has_seen_enough_is_no_failure),
         cmocka_unit_test(the_manual_page_and_the_page_of_variables_name_the_same),
         cmocka_unit_test(the_manual_page_and_the_completion_know_every_command),
+        cmocka_unit_test(zsh_and_fish_complete_commands_options_and_values),
         cmocka_unit_test(errors_have_no_colour_off_a_terminal),
         cmocka_unit_test(a_variable_that_means_nothing_is_an_error),
     };

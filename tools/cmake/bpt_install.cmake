@@ -11,9 +11,13 @@ if(TARGET bpt_program)
   if(NOT CMAKE_CROSSCOMPILING) # the program writes its own manual page and completion
     add_custom_command(TARGET bpt_program POST_BUILD VERBATIM
       COMMAND bpt_program help --man > ${CMAKE_BINARY_DIR}/bpt.1
-      COMMAND bpt_program help --completion > ${CMAKE_BINARY_DIR}/bpt.bash)
+      COMMAND bpt_program help --completion > ${CMAKE_BINARY_DIR}/bpt.bash
+      COMMAND bpt_program help --completion --shell zsh > ${CMAKE_BINARY_DIR}/_bpt
+      COMMAND bpt_program help --completion --shell fish > ${CMAKE_BINARY_DIR}/bpt.fish)
     install(FILES ${CMAKE_BINARY_DIR}/bpt.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
     install(FILES ${CMAKE_BINARY_DIR}/bpt.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME bpt)
+    install(FILES ${CMAKE_BINARY_DIR}/_bpt DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+    install(FILES ${CMAKE_BINARY_DIR}/bpt.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   endif()
 endif()
 foreach(module bpt_mpi bpt_mpi_abi)

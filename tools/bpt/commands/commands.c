@@ -30,7 +30,7 @@ bpt_status_t cli_command_unknown(const char *name) {
 // ---- help
 static bpt_status_t run_help(cli_options_t *o) {
     if (o->use.man) cli_print_man_page();
-    if (o->use.completion) cli_print_completion();
+    if (o->use.completion) cli_print_completion(o->use.shell);
     if (o->use.man || o->use.completion) return BPT_OK;
     if (!o->n_arguments) {
         cli_help_program();
@@ -48,7 +48,7 @@ static const cli_command_t command_help = {
     .arguments = "[COMMAND]",
     .purpose = "explain a command",
     .description = "",
-    .examples = "  bpt help train\n  bpt help --man | man -l -\n  source <(bpt help --completion)\n",
+    .examples = "  bpt help train\n  bpt help --man | man -l -\n  source <(bpt help --completion)\n  bpt help --completion --shell fish | source\n",
     .max_arguments = 1,
     .run = run_help,
 };

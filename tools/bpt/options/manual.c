@@ -1,4 +1,4 @@
-// The manual page and the shell completion (see manual.h).
+// The manual page (see manual.h).
 #include "tools/bpt/options/manual.h"
 
 #include <stdio.h>
@@ -118,53 +118,4 @@ void cli_print_man_page(void) {
     }
     puts(".SH EXIT STATUS\n0 success, 1 failure, 2 wrong usage, 3 the GPU was lost, 130 after Ctrl\\-C.");
     put_environment();
-}
-
-// ---- Completion
-static void put_names(unsigned command) {
-    for (int i = 0; i < cli_option_count; ++i) {
-        const cli_option_t *option = &cli_option_table[i];
-        if (!cli_option_taken(option, command) || option->no_flag) continue;
-        printf(" --%s", option->name);
-        if (option->type == CLI_BOOL && option->key) printf(" --no-%s", option->name);
-    }
-}
-
-// Values of the options that have a list of them; the first entry of a name decides.
-static void put_choices(void) {
-    for (int i = 0; i < cli_option_count; ++i) {
-        const cli_option_t *option = &cli_option_table[i];
-        bool seen = !option->choices;
-        for (int j = 0; j < i && !seen; ++j) seen = !strcmp(cli_option_table[j].name, option->name);
-        if (seen) continue;
-        printf("        --%s) words=\"", option->name);
-        for (int c = 0; option->choices[c]; ++c) printf("%s%s", c ? " " : "", option->choices[c]);
-        puts("\" ;;");
-    }
-    fputs("        --preset) words=\"", stdout);
-    for (const cli_preset_t *preset = cli_presets; preset->name; ++preset) printf("%s%s", preset == cli_presets ? "" : " ", preset->name);
-    puts("\" ;;");
-}
-
-void cli_print_completion(void) {
-    puts("# bash completion of bpt; made by `bpt help --completion`\n_bpt() {\n    local word=${COMP_WORDS[COMP_CWORD]} "
-         "before=${COMP_WORDS[COMP_CWORD-1]} "
-         "command= words= i");
-    fputs("    for ((i = 1; i < COMP_CWORD; ++i)); do case ${COMP_WORDS[i]} in", stdout);
-    for (int i = 0; cli_commands[i]; ++i) printf("%s%s", i ? "|" : " ", cli_commands[i]->name);
-    puts(") command=${COMP_WORDS[i]}; break ;; esac; done\n    case $before in");
-    put_choices();
-    puts("    esac\n    if [[ -z $words && $word == -* ]]; then case $command in");
-    for (int i = 0; cli_commands[i]; ++i) {
-        printf("        %s) words=\"", cli_commands[i]->name);
-        put_names(cli_commands[i]->bit);
-        puts("\" ;;");
-    }
-    fputs("        *) words=\"", stdout);
-    put_names(CLI_GLOBALS);
-    fputs("\" ;;\n    esac; elif [[ -z $words && -z $command ]]; then words=\"", stdout);
-    for (int i = 0; cli_commands[i]; ++i) printf("%s%s", i ? " " : "", cli_commands[i]->name);
-    puts("\"; fi\n    if [[ -n $words ]]; then COMPREPLY=($(compgen -W \"$words\" -- \"$word\")); else COMPREPLY=($(compgen -f -- "
-         "\"$word\")); fi\n}\n"
-         "complete -o filenames -F _bpt bpt");
 }

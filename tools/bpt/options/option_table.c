@@ -9,6 +9,7 @@
 #include "models/config/config_keys.h"
 #include "models/config/config_names.h"
 #include "models/kinds/kind.h"
+#include "tools/bpt/options/manual.h"
 #include "tools/bpt/options/options.h"
 
 #define AT(member) .offset = offsetof(cli_options_t, member), .size = sizeof(((cli_options_t *)0)->member)
@@ -557,7 +558,9 @@ const cli_option_t cli_option_table[] = {
     // ---- help
     {BOOL("man", use.man), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_HELP, .help = "print the manual page (roff)"},
     {BOOL("completion", use.completion), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_HELP,
-     .help = "print the completion script for bash"},
+     .help = "print the completion script of a shell"},
+    {CHOICE("shell", use.shell, cli_shell_names), .fallback = "bash", .group = CLI_GROUP_COMMAND, .commands = CLI_HELP,
+     .help = "whose completion script --completion prints"},
 
     {BOOL("json", use.json), .fallback = "no", .group = CLI_GROUP_COMMAND,
      .commands =

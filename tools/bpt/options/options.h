@@ -93,6 +93,7 @@ typedef struct {
     char *trees_file;
     int tag_scheme;  // bpt_tag_scheme_t
     int weights;     // bpt_weights_form_t
+    int shell;       // number of a name of cli_shell_names
     double temperature, top_p, min_p, repeat_penalty;
     bool echo, interactive, json, per_class, with_input, man, completion, allow_non_finite, no_unk;
 } cli_use_options_t;
