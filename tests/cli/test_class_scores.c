@@ -123,6 +123,44 @@ static void classes_have_scores_in_every_task(void **state) {
     }
 }
 
+static json_t *right_answers(const char *run) {
+    json_error_t error;
+    test_succeed("eval %s --right-out %s " USE, run, test_path("right.json"));
+    json_t *list = json_load_file(test_path("right.json"), 0, &error);
+    assert_true(json_is_array(list));
+    return list;
+}
+
+// Whose answers are right, example by example, is what the test of two runs counts.
+static void right_answers_are_listed(void **state) {
+    (void)state;
+    for (size_t i = 0; i < BPT_COUNT(tasks); ++i) {
+        char runs[2][512];
+        json_t *right[2];
+        int64_t only[2] = {0}, both = 0;
+        for (int r = 0; r < 2; ++r) {
+            snprintf(runs[r], sizeof runs[r], "%s", test_path("run-%s-%d", tasks[i].name, r ? 60 : 1));
+            right[r] = right_answers(runs[r]);
+        }
+        assert_int_equal(json_array_size(right[0]), json_array_size(right[1]));
+        for (size_t e = 0; e < json_array_size(right[0]); ++e) {
+            const int64_t a = json_integer_value(json_array_get(right[0], e)), b = json_integer_value(json_array_get(right[1], e));
+            both += a && b;
+            only[0] += a > b;
+            only[1] += a < b;
+        }
+        test_process_t p = test_run_to(0, "eval %s %s --json " USE, runs[0], runs[1]);
+        json_t *test = read_line(p.out, 2);
+        assert_int_equal(both, (int64_t)real_of(test, "both"));
+        assert_int_equal(only[0], (int64_t)real_of(test, "first_only"));
+        assert_int_equal(only[1], (int64_t)real_of(test, "second_only"));
+        assert_int_equal(both + only[1], tasks[i].counted == 5 ? 1 : 2);
+        json_decref(test);
+        test_process_free(&p);
+        for (int r = 0; r < 2; ++r) json_decref(right[r]);
+    }
+}
+
 static void two_runs_are_compared(void **state) {
     (void)state;
     for (size_t i = 0; i < BPT_COUNT(tasks); ++i) {
@@ -228,6 +266,9 @@ static void what_cannot_be_compared_is_refused(void **state) {
     test_refused(2, "the comparison of two runs is for models that choose labels", "eval %s %s " USE, other, other);
     test_refused(2, "is a classifier and", "eval %s %s " USE, a, b);
     test_refused(2, "two runs give two results", "eval %s %s --predictions-out %s " USE, a, a, test_path("p.json"));
+    test_refused(2, "two runs give two results", "eval %s %s --right-out %s " USE, a, a, test_path("p.json"));
+    test_refused(2, "gives several results", "eval %s --shift 0,1 --right-out %s " USE, a, test_path("p.json"));
+    test_refused(2, "--right-out is for models that choose labels, and", "eval %s --right-out %s " USE, other, test_path("p.json"));
     test_refused(2, "two runs are compared by one number", "eval %s %s --shift 0,1 " USE, a, a);
     test_refused(2, "two runs read the data twice", "eval %s %s --data - " USE, a, a);
     test_refused(1, "is not a run", "eval %s %s-gone " USE, a, a);
@@ -250,9 +291,13 @@ static void other_data_are_not_compared(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classes_have_scores_in_every_task), cmocka_unit_test(two_runs_are_compared),
-        cmocka_unit_test(spans_have_means_of_their_types),   cmocka_unit_test(confusions_are_drawn),
-        cmocka_unit_test(what_has_no_confusion_is_refused),  cmocka_unit_test(what_cannot_be_compared_is_refused),
+        cmocka_unit_test(classes_have_scores_in_every_task),
+        cmocka_unit_test(right_answers_are_listed),
+        cmocka_unit_test(two_runs_are_compared),
+        cmocka_unit_test(spans_have_means_of_their_types),
+        cmocka_unit_test(confusions_are_drawn),
+        cmocka_unit_test(what_has_no_confusion_is_refused),
+        cmocka_unit_test(what_cannot_be_compared_is_refused),
         cmocka_unit_test(other_data_are_not_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,6 +196,11 @@ static bpt_status_t put_nll(void *user) {
     return *f->o->use.nll ? cli_write_nll(f->o->use.nll, f->kept->nll, f->kept->n_nll) : BPT_OK;
 }
 
+static bpt_status_t put_right(void *user) {
+    const files_t *f = user;
+    return *f->o->use.right ? cli_answers_right_write(f->kept->right, f->o->use.right) : BPT_OK;
+}
+
 static bpt_status_t put_gradient(void *user) {
     const files_t *f = user;
     bpt_evaluation_t e;
@@ -207,6 +212,7 @@ static bpt_status_t put_gradient(void *user) {
 static bpt_status_t write_files(void *user) {
     bpt_status_t status = put_predictions(user);
     status = cli_finish(status, put_nll, user);
+    status = cli_finish(status, put_right, user);
     return cli_finish(status, put_gradient, user);
 }
 
@@ -269,8 +275,9 @@ static bpt_status_t evaluate_shifts(cli_options_t *o, cli_trained_t *t, cli_prog
             return bpt_fail(BPT_ERR_USAGE, "--shift is for texts with a target each, and this is %s", bpt_task_of(&t->config)->model);
         BPT_TRY(cli_parse_list(o->use.shifts, "--shift", 0, MOST_PLACEHOLDERS, shifts, MOST_SHIFTS, &count));
     }
-    if (count > 1 && right) return bpt_fail(BPT_ERR_USAGE, "--shift %s: two runs are compared by one number; give one", o->use.shifts);
-    if (count > 1 && (*o->use.nll || *o->use.grad || *o->use.predictions))
+    if (count > 1 && right && !*o->use.right)
+        return bpt_fail(BPT_ERR_USAGE, "--shift %s: two runs are compared by one number; give one", o->use.shifts);
+    if (count > 1 && (*o->use.nll || *o->use.right || *o->use.grad || *o->use.predictions))
         return bpt_fail(BPT_ERR_USAGE, "--shift %s gives several results, which one file cannot hold; give one number", o->use.shifts);
     for (int i = 0; i < count; ++i) {
         o->use.placeholders = shifts[i];
@@ -283,7 +290,10 @@ static bpt_status_t check_classes(const cli_options_t *o, const cli_trained_t *t
     const bpt_task_spec_t *task = bpt_task_of(&t->config);
     if (task->labelled || !(right || o->use.per_class)) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE, "%s is for models that choose labels, and %s is %s",
-                    right ? "the comparison of two runs" : "--per-class", o->arguments[0], task->model);
+                    o->use.per_class ? "--per-class"
+                    : *o->use.right  ? "--right-out"
+                                     : "the comparison of two runs",
+                    o->arguments[0], task->model);
 }
 
 // The run that is the first argument.
@@ -323,7 +333,7 @@ static bpt_status_t compare_runs(cli_options_t *o) {
     cli_answers_right_t right[2] = {{0}};
     const bpt_task_spec_t *task[2] = {NULL};
     cli_mcnemar_t found;
-    if (*o->use.nll || *o->use.grad || *o->use.predictions)
+    if (*o->use.nll || *o->use.right || *o->use.grad || *o->use.predictions)
         return bpt_fail(BPT_ERR_USAGE, "two runs give two results, which one file cannot hold; evaluate %s and %s one by one",
                         o->arguments[0], o->arguments[1]);
     if (!strcmp(o->data.path, "-"))
@@ -347,7 +357,11 @@ static bpt_status_t compare_runs(cli_options_t *o) {
 
 static bpt_status_t run_eval(cli_options_t *o) {
     const bpt_task_spec_t *task;
-    return o->n_arguments > 1 ? compare_runs(o) : evaluate_run(o, NULL, &task);
+    cli_answers_right_t right = {0};
+    if (o->n_arguments > 1) return compare_runs(o);
+    const bpt_status_t status = evaluate_run(o, *o->use.right ? &right : NULL, &task);
+    cli_answers_right_free(&right);
+    return status;
 }
 
 const cli_command_t cli_command_eval = {

@@ -385,6 +385,10 @@ const cli_option_t cli_option_table[] = {
      .help = "also print precision, recall and f1 of each class or tag, their means, and the confusion of classes"},
     {TEXT("nll-out", use.nll, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
      .help = "write a JSON list: the negative log-likelihood of every scored token or example"},
+    {TEXT("right-out", use.right, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
+     .help =
+         "classify, pair, tag: write a JSON list: 1 for each example that was answered rightly (of tags: with all of its tags), else 0; "
+         "null where its label is not counted"},
     {TEXT("predictions-out", use.predictions, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
      .task = has_values, .firm = true,
      .help = "regress: write the numbers that are predicted, as a JSON list of one list for each example"},

@@ -79,11 +79,11 @@ typedef struct {
 } cli_global_options_t;
 
 typedef struct {
-    char *nll, *grad, *predictions, *logits, *prompt, *prompts, *file;  // files and texts that a command writes or reads
-    char *checkpoint;                                                   // "", a step, "latest" or "best"
-    char *shifts;                                                       // eval: "0,1,2"
-    int64_t placeholders;                                               // and which of them it is at
-    cli_texts_t stop, references, with;                                 // with: runs that answer together with the first argument
+    char *nll, *right, *grad, *predictions, *logits, *prompt, *prompts, *file;  // files and texts that a command writes or reads
+    char *checkpoint;                                                           // "", a step, "latest" or "best"
+    char *shifts;                                                               // eval: "0,1,2"
+    int64_t placeholders;                                                       // and which of them it is at
+    cli_texts_t stop, references, with;                                         // with: runs that answer together with the first argument
     int64_t longest, max_tokens, min_tokens, no_repeat, top_k, batch, repeat_window, n_best;
     int pool;                             // embed: bpt_embedding_t
     bool per_token;                       // likewise

@@ -47,6 +47,24 @@ void cli_answers_right_free(cli_answers_right_t *a) {
     *a = (cli_answers_right_t){0};
 }
 
+static bpt_status_t write_right(const cli_answers_right_t *a, json_t *list) {
+    for (size_t e = 0; e < a->count; ++e) {
+        json_t *item = a->of[e].counted ? json_integer(a->of[e].right) : json_null();
+        if (json_array_append_new(list, item))
+            return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing which answers are right");
+    }
+    return BPT_OK;
+}
+
+bpt_status_t cli_answers_right_write(const cli_answers_right_t *a, const char *path) {
+    json_t *list = json_array();
+    bpt_status_t status =
+        list ? write_right(a, list) : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing which answers are right");
+    if (status == BPT_OK) status = bpt_json_write(path, list);
+    json_decref(list);
+    return status;
+}
+
 // ---- The test
 
 bpt_status_t cli_mcnemar(const cli_answers_right_t *first, const cli_answers_right_t *second, const char *const runs[2],

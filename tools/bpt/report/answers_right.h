@@ -20,6 +20,8 @@ typedef struct {
 // Adds a batch; a sequence of tags is right when all of them are. `labels`: the names of all labels.
 bpt_status_t cli_answers_right_add(cli_answers_right_t *answers, const bpt_task_spec_t *task, const char *const *labels,
                                    const bpt_batch_t *batch, const uint32_t *best) BPT_MUST_USE;
+// A JSON list with 1, 0 or null (not counted) for each example of the file.
+bpt_status_t cli_answers_right_write(const cli_answers_right_t *answers, const char *path) BPT_MUST_USE;
 void cli_answers_right_free(cli_answers_right_t *answers);
 
 // Examples by who has them right.
