@@ -54,6 +54,13 @@ table words
     options --model bpt
   row transformer Transformer
     options --model transformer
+table long
+  title What has no end
+  data lines
+  metric accuracy 100 more 1
+  common --task classify --data {lines} --d-model 16 --heads 2 --layers 1 --steps 90000 --eval-every 30000 --batch-examples 16
+  row bpt BPT
+    options --model bpt
 table sums
   title Sums of marked vectors
   metric mse 1 less 4
@@ -126,6 +133,13 @@ run kinds --seeds 1..2 --room rooms/whole || fail "it fails with nothing to do"
 says '0 finished, 0 failed, 0 left'
 run kinds --seeds 1..3 --budget 1 --room rooms/whole || fail "a budget is an error"
 says '0 finished, 0 failed, 2 left'
+# What the time cuts off is saved, if it was long enough for a step.
+for _ in $(seq 20); do
+  run long --seeds 1 --budget 0.06 --room rooms/short || fail "time that is over is an error"
+  says 'stopping: the time is over'
+  compgen -G 'rooms/short/runs/long.*/latest/state.json' >/dev/null && break
+done
+ls rooms/short/runs/long.*/latest/state.json >/dev/null || fail "what did not fit into the time is not saved"
 (exec 9>rooms/whole/lock; flock 9; refused 1 'is at work in' run kinds --room rooms/whole)
 
 # Other metrics, parts, and tests of translations.

@@ -1,6 +1,9 @@
-# Sourced by papers: what there is to run.
+# Sourced by papers: what there is to run. Lines of the page belong to the list of the project.
 [ ${#names[@]} -le 1 ] || die "list takes one table, and there are ${#names[*]}" 2
-files=$(result_files "$root/docs/papers.jsonl" $([ -d "$room/results" ] && echo "$room/results") 2>/dev/null)
+places=()
+[ "$list" = "$(realpath "$parts/experiments")" ] && places+=("$root/docs/papers.jsonl")
+[ -d "$room/results" ] && places+=("$room/results")
+files=$(result_files "${places[@]}") || exit 1
+[ -n "$files" ] || files=/dev/null
 mapfile -t files <<<"$files"
-[ -n "${files[0]:-}" ] || files=(/dev/null)
-program -v only="${names[0]:-}" -v folder="$data" -f "$parts/overview.awk" "${files[@]}"
+program -v only="${names[0]:-}" -f "$parts/overview.awk" "${files[@]}"

@@ -105,7 +105,7 @@ begin_next() { # begins what comes first; 1 if nothing is left to begin
     checksum "$table"
     ( trap '' INT; train_and_measure ) &
     of_pid[$!]=$id
-    say "begins $table/$row${part:+ $part} seed $seed${minutes:+, some $(awk -v m="$minutes" 'BEGIN { print m + 0 }') minutes on such a core}: $id"
+    say "begins $table/$row${part:+ $part} seed $seed$(awk -v m="$minutes" 'BEGIN { if (m + 0 > 0) print ", some " m + 0 " minutes on such a device" }'): $id"
     return 0
   done < <(plan "${chosen[@]}")
   return 1
