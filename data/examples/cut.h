@@ -15,5 +15,7 @@ extern const char *const bpt_cut_names[];  // "shuffled", "in-order"
 // BPT_ERR_INPUT. out->part is freed with bpt_free.
 bpt_status_t bpt_cut_make(const char *path, uint64_t count, const uint32_t *class, size_t classes, uint64_t seed,
                           bpt_cut_t *out) BPT_MUST_USE;
+// The same of examples that keep their order: the first 90 % are for training.
+bpt_status_t bpt_cut_make_in_order(const char *path, uint64_t count, bpt_cut_t *out) BPT_MUST_USE;
 
 #endif

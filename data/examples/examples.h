@@ -5,6 +5,7 @@
 #include "data/examples/cut.h"
 #include "data/examples/formats.h"
 #include "data/examples/room.h"
+#include "data/readers/csv_record.h"
 #include "data/score/spans.h"
 #include "data/vocab/vocab.h"
 
@@ -161,6 +162,8 @@ typedef struct {
     const char *where;
     // JSONL: names of the fields of the texts and the label, or of the lists of tokens and tags; of no bytes: usual names
     bpt_word_t text_field[2], label_field;
+    bool by_name;              // CSV: the first line of a file has these names; else columns are counted, as those of COLUMNS
+    bpt_csv_columns_t *cells;  // CSV that is read in pieces; NULL: a text is a file
     // CONLL, where label_column 0 means the last column, and CONLLU, where it is 4 (upos) or 5 (xpos)
     bpt_token_columns_t *columns;  // of a file that is read in pieces; NULL: a text is a file
     bpt_tag_scheme_t scheme;       // that tags of spans are converted to
@@ -204,6 +207,8 @@ bpt_status_t bpt_examples_check_lines(const bpt_range_t *lines) BPT_MUST_USE;
 // Deals the examples of a text out to three parts (data/examples/cut.h), those of each class alike where a text has one. The phrases of a
 // tree stay together. cut->part is freed with bpt_free.
 bpt_status_t bpt_examples_cut(const bpt_range_t *text, const bpt_examples_options_t *options, uint64_t seed, bpt_cut_t *cut) BPT_MUST_USE;
+// The same in the order of the file, for formats whose files cannot be cut at any line.
+bpt_status_t bpt_examples_cut_in_order(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_cut_t *cut) BPT_MUST_USE;
 // First pass over a text: counts its words in `vocab` and collects its labels. Either may be NULL.
 bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_vocab_t *vocab,
                                bpt_labels_t *labels) BPT_MUST_USE;

@@ -27,14 +27,24 @@ static bpt_status_t see(void *user, const bpt_found_t *f) {
     return bpt_labels_find(&s->names, &label, &s->class[s->reader.item]) ? BPT_OK : BPT_ERR_INPUT;
 }
 
-bpt_status_t bpt_examples_cut(const bpt_range_t *text, const bpt_examples_options_t *options, uint64_t seed, bpt_cut_t *cut) {
+// seed NULL: in order.
+static bpt_status_t cut_examples(const bpt_range_t *text, const bpt_examples_options_t *options, const uint64_t *seed, bpt_cut_t *cut) {
     survey_t s = {.reader = {.options = options, .visit = see, .user = &s}};
     bpt_status_t status = bpt_reader_run(&s.reader, text);
     *cut = (bpt_cut_t){0};
-    if (status == BPT_OK) status = bpt_cut_make(text->path, s.count, s.labelled ? s.class : NULL, s.names.count, seed, cut);
+    if (status == BPT_OK && !seed) status = bpt_cut_make_in_order(text->path, s.count, cut);
+    if (status == BPT_OK && seed) status = bpt_cut_make(text->path, s.count, s.labelled ? s.class : NULL, s.names.count, *seed, cut);
     bpt_labels_free(&s.names);
     bpt_free(s.class);
     return status;
+}
+
+bpt_status_t bpt_examples_cut(const bpt_range_t *text, const bpt_examples_options_t *options, uint64_t seed, bpt_cut_t *cut) {
+    return cut_examples(text, options, &seed, cut);
+}
+
+bpt_status_t bpt_examples_cut_in_order(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_cut_t *cut) {
+    return cut_examples(text, options, NULL, cut);
 }
 
 // ---- Words and tags, for somebody else

@@ -55,13 +55,28 @@ static bpt_status_t write_blocks(bpt_text_blocks_t *blocks, const bpt_running_t 
     }
 }
 
+// The file may be larger than memory, as any text.
+static bpt_status_t write_whole(const char *path, const bpt_running_t *how, bpt_store_t *out) {
+    bpt_text_t *text;
+    BPT_TRY(bpt_text_open(path, &text));
+    const bpt_range_t range = bpt_text_range(text);
+    const bpt_status_t status = formats[how->format]->write_running(&range, how, out);
+    bpt_text_close(text);
+    return status;
+}
+
 bpt_status_t bpt_running_open(const char *path, const bpt_running_t *how, bpt_text_t **out) {
     bpt_text_blocks_t *blocks;
     bpt_store_t bytes = {0};
     if (!how || !formats[how->format]->write_running) return bpt_text_open(path, out);
-    BPT_TRY(bpt_text_blocks_open(path, BLOCK_BYTES, &blocks));
-    const bpt_status_t status = write_blocks(blocks, how, &bytes);
-    bpt_text_blocks_close(blocks);
+    bpt_status_t status;
+    if (formats[how->format]->running_whole) {
+        status = write_whole(path, how, &bytes);
+    } else {
+        BPT_TRY(bpt_text_blocks_open(path, BLOCK_BYTES, &blocks));
+        status = write_blocks(blocks, how, &bytes);
+        bpt_text_blocks_close(blocks);
+    }
     if (status == BPT_OK) return bpt_text_make(path, &bytes, out);
     bpt_store_free(&bytes);
     return status;

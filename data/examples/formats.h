@@ -36,6 +36,7 @@ typedef enum {
     BPT_UNTIL_LINE_ENDS,       // one a line
     BPT_UNTIL_BRACKETS_CLOSE,  // a line, or the lines of a tree
     BPT_UNTIL_BLANK_LINE,      // a sentence
+    BPT_UNTIL_QUOTES_CLOSE,    // a line, or the lines of a record of CSV
 } bpt_format_until_t;
 
 // Running text of a file.
@@ -53,8 +54,9 @@ typedef struct {
     bpt_format_until_t until;
     // Reads a whole text that is valid UTF-8.
     bpt_status_t (*read)(struct bpt_reader *reader, const bpt_range_t *text);
-    // Appends the running text of some whole lines of a file. NULL: it is the file as it is, if the format gives one.
+    // Appends the running text of some whole lines of a file, or of a whole one. NULL: it is the file as it is, if the format gives one.
     bpt_status_t (*write_running)(const bpt_range_t *lines, const bpt_running_t *how, bpt_store_t *out);
+    bool running_whole;  // it needs a whole file: lines depend on those before them
 } bpt_format_t;
 
 extern const char *const bpt_format_names[];  // by bpt_format_id_t; ends with NULL

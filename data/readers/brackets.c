@@ -133,10 +133,28 @@ static bpt_lines_t next_lines(const bpt_examples_options_t *o, bpt_range_t *rest
     return found;
 }
 
+// A record of CSV, over as many lines as its quotes need. What is open is looked at again: a record has few lines.
+static bpt_lines_t next_record(bpt_range_t *rest, bool more, bpt_open_tree_t *open, bpt_range_t *lines) {
+    bpt_range_t after = *rest;
+    bool quoted;
+    if (!bpt_csv_next(&after, lines, &quoted)) {
+        *rest = after;
+        return BPT_LINES_NONE;
+    }
+    if (quoted && more) {
+        open->bytes = rest->bytes;
+        return BPT_LINES_OPEN;
+    }
+    *rest = after;
+    return BPT_LINES_TEXT;
+}
+
 bpt_lines_t bpt_examples_next(const bpt_examples_options_t *options, bpt_range_t *rest, bool more, bpt_open_tree_t *open,
                               bpt_range_t *lines) {
     bpt_lines_t found = BPT_LINES_NONE;
-    if (!options->per_token && bpt_format_of(options->format)->until == BPT_UNTIL_BRACKETS_CLOSE)
+    if (bpt_format_of(options->format)->until == BPT_UNTIL_QUOTES_CLOSE)
+        found = next_record(rest, more, open, lines);
+    else if (!options->per_token && bpt_format_of(options->format)->until == BPT_UNTIL_BRACKETS_CLOSE)
         found = next_lines(options, rest, more, open, lines);
     else if (bpt_range_next_line(rest, lines))
         found = BPT_LINES_TEXT;
@@ -166,5 +184,5 @@ bool bpt_reader_is_root(const bpt_reader_t *r, const bpt_word_t *label) {
 
 bpt_status_t bpt_examples_check_lines(const bpt_range_t *lines) {
     if (lines->bytes <= BPT_LINE_BYTES || !memchr(lines->data, '\n', BPT_LINE_BYTES)) return bpt_range_check_line(lines);
-    return bpt_reader_fail(lines, "the tree that begins here has more than 64 MiB; are its brackets closed?");
+    return bpt_reader_fail(lines, "what begins here has more than 64 MiB; are its brackets or quotes closed?");
 }

@@ -8,7 +8,7 @@ enum { PREFIX_BYTES = sizeof prefix - 1 };
 
 static bool is_label(const bpt_word_t *word) { return word->bytes >= PREFIX_BYTES && !memcmp(word->data, prefix, PREFIX_BYTES); }
 
-static bpt_status_t read_line(bpt_reader_t *r, const bpt_range_t *line) {
+bpt_status_t bpt_reader_fasttext_line(bpt_reader_t *r, const bpt_range_t *line) {
     bpt_found_t found = {.where = line};
     bpt_word_t label;
     r->n_words = 0;
@@ -26,7 +26,7 @@ static bpt_status_t read_line(bpt_reader_t *r, const bpt_range_t *line) {
     return bpt_reader_visit(r, &found);
 }
 
-static bpt_status_t read_fasttext(bpt_reader_t *r, const bpt_range_t *text) { return bpt_reader_lines(r, text, read_line); }
+static bpt_status_t read_fasttext(bpt_reader_t *r, const bpt_range_t *text) { return bpt_reader_lines(r, text, bpt_reader_fasttext_line); }
 
 static const char *const suffixes[] = {".ft.txt", ".ft", NULL};
 

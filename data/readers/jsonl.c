@@ -7,22 +7,10 @@
 #include "bpt/alloc.h"
 #include "bpt/json.h"
 #include "data/readers/reader.h"
+#include "data/readers/roles.h"
 #include "data/readers/schemes.h"
 
 enum { NUMBER_BYTES = 40, KEYS_BYTES = 200 };
-
-// What is read of a line, and the fields that have it where no option names one.
-typedef struct {
-    const char *what, *option;
-    const char *usual[5];  // ends with NULL
-} role_t;
-
-static const role_t text_role = {"text", "text-field", {"text", "sentence"}},
-                    first_role = {"first text", "text-field", {"sentence1", "premise", "text1", "question1"}},
-                    second_role = {"second text", "text-field", {"sentence2", "hypothesis", "text2", "question2"}},
-                    tokens_role = {"list of tokens", "text-field", {"tokens", "words"}}, side_role = {"text", "source or --target", {NULL}},
-                    label_role = {"label", "label-field", {"label", "gold_label", "score"}},
-                    tags_role = {"list of tags", "label-field", {"tags", "ner_tags", "labels"}};
 
 // A line that is being read. Words point into its strings.
 typedef struct {
@@ -60,7 +48,7 @@ static const char *list_keys(const json_t *object, char text[KEYS_BYTES]) {
     return text;
 }
 
-static bpt_status_t fail_missing(const line_t *l, const role_t *role, const bpt_word_t *chosen) {
+static bpt_status_t fail_missing(const line_t *l, const bpt_role_t *role, const bpt_word_t *chosen) {
     char keys[KEYS_BYTES];
     const bpt_shown_t name = bpt_show(chosen->data, chosen->bytes);
     return bpt_fail(BPT_ERR_INPUT, "%s: line %" PRIu64 ": no field \"%s\" for the %s: the line %s; --%s names the field", l->where->path,
@@ -74,7 +62,7 @@ static void find_chosen(const line_t *l, const bpt_word_t *chosen, field_t *out)
     out->value = NULL;
 }
 
-static bpt_status_t find(const line_t *l, const role_t *role, const bpt_word_t *chosen, field_t *out) {
+static bpt_status_t find(const line_t *l, const bpt_role_t *role, const bpt_word_t *chosen, field_t *out) {
     *out = (field_t){0};
     if (chosen->bytes) find_chosen(l, chosen, out);
     for (const char *const *name = role->usual; !chosen->bytes && *name; ++name) {
@@ -100,7 +88,7 @@ static bpt_status_t fail_list(const line_t *l) {
 // ---- Texts
 
 // Null is an empty text.
-static bpt_status_t take_text(const line_t *l, const role_t *role, const bpt_word_t *chosen) {
+static bpt_status_t take_text(const line_t *l, const bpt_role_t *role, const bpt_word_t *chosen) {
     field_t f;
     BPT_TRY(find(l, role, chosen, &f));
     if (json_is_null(f.value)) return BPT_OK;
@@ -146,14 +134,14 @@ static bpt_status_t read_texts(const line_t *l) {
     bpt_word_t label;
     bpt_found_t found = {.where = l->where};
     if (o->labelled) {
-        BPT_TRY(find(l, &label_role, &o->label_field, &f));
+        BPT_TRY(find(l, &bpt_role_label, &o->label_field, &f));
         BPT_TRY(label_of(l, &f, number, &label));
         if (o->numbers && !bpt_reader_number(&label, &value)) return fail_at(l, &f, "is not a finite number");
         found.label = &label;
     }
     for (int i = 0; i < (pair ? 2 : 1); ++i) {
         const size_t before = l->r->n_words;
-        BPT_TRY(take_text(l, !pair ? &text_role : i ? &second_role : &first_role, &o->text_field[i]));
+        BPT_TRY(take_text(l, !pair ? &bpt_role_text : i ? &bpt_role_second : &bpt_role_first, &o->text_field[i]));
         if (l->r->n_words == before) return bpt_reader_empty(l->r, l->where, "an empty text; every text needs at least one word");
         if (i == 0) found.second = l->r->n_words;
     }
@@ -164,7 +152,7 @@ static bpt_status_t read_texts(const line_t *l) {
 
 // ---- Tokens and tags
 
-static bpt_status_t find_list(const line_t *l, const role_t *role, const bpt_word_t *chosen, field_t *f) {
+static bpt_status_t find_list(const line_t *l, const bpt_role_t *role, const bpt_word_t *chosen, field_t *f) {
     BPT_TRY(find(l, role, chosen, f));
     return json_is_array(f->value) ? BPT_OK : fail_at(l, f, "is no list; tokens and their tags are lists, such as [\"a\", \"b\"]");
 }
@@ -188,7 +176,7 @@ static bpt_status_t element_of(const line_t *l, const field_t *f, size_t i, bpt_
 
 static bpt_status_t take_tags(const line_t *l, size_t n) {
     field_t f;
-    BPT_TRY(find_list(l, &tags_role, &l->r->options->label_field, &f));
+    BPT_TRY(find_list(l, &bpt_role_tags, &l->r->options->label_field, &f));
     if (json_array_size(f.value) != n)
         return bpt_fail(BPT_ERR_INPUT, "%s: line %" PRIu64 ": %zu tokens and %zu tags; every token needs one tag", l->where->path,
                         l->where->line, n, json_array_size(f.value));
@@ -203,7 +191,7 @@ static bpt_status_t take_tags(const line_t *l, size_t n) {
 static bpt_status_t read_tokens(line_t *l) {
     bpt_reader_t *r = l->r;
     field_t f;
-    BPT_TRY(find_list(l, &tokens_role, &r->options->text_field[0], &f));
+    BPT_TRY(find_list(l, &bpt_role_tokens, &r->options->text_field[0], &f));
     const size_t n = json_array_size(f.value);
     if (n == 0) return bpt_reader_empty(r, l->where, "no tokens; every text needs at least one");
     for (size_t i = 0; i < n; ++i) {
@@ -276,7 +264,7 @@ static bpt_status_t write_text(line_t *l, const bpt_running_t *how, bpt_store_t 
     field_t f;
     if (!json_is_object(l->object)) return fail_list(l);
     if (*name) open_translation(l, name);
-    BPT_TRY(find(l, how->by_lines ? &side_role : &text_role, &(bpt_word_t){name, strlen(name)}, &f));
+    BPT_TRY(find(l, how->by_lines ? &bpt_role_side : &bpt_role_text, &(bpt_word_t){name, strlen(name)}, &f));
     if (json_is_null(f.value)) return BPT_OK;
     if (!json_is_string(f.value)) return fail_no_text(l, &f);
     const char *text = json_string_value(f.value), *end = text + json_string_length(f.value);

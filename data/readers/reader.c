@@ -106,11 +106,20 @@ static bpt_status_t check_line_ends(const bpt_reader_t *r, const bpt_range_t *te
     return bpt_reader_fail(text, "the lines end in carriage returns alone; convert the file, for example with tr '\\r' '\\n'");
 }
 
+static void skip_header(const bpt_reader_t *r, bpt_range_t *rest) {
+    bpt_range_t header;
+    bool open;
+    if (bpt_format_of(r->options->format)->until == BPT_UNTIL_QUOTES_CLOSE)
+        (void)bpt_csv_next(rest, &header, &open);
+    else
+        (void)bpt_range_next_line(rest, &header);
+}
+
 bpt_status_t bpt_reader_run(bpt_reader_t *r, const bpt_range_t *text) {
-    bpt_range_t rest = *text, header;
+    bpt_range_t rest = *text;
     bpt_status_t status = bpt_range_check_utf8(text);
     if (status == BPT_OK) status = check_line_ends(r, text);
-    if (r->options->header && text->line == 1) (void)bpt_range_next_line(&rest, &header);
+    if (r->options->header && text->line == 1) skip_header(r, &rest);
     if (status == BPT_OK) status = bpt_format_of(r->options->format)->read(r, &rest);
     bpt_free(r->words);
     bpt_free(r->tags);

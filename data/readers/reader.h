@@ -48,9 +48,11 @@ bpt_status_t bpt_reader_push_tag(bpt_reader_t *reader, size_t word, const char *
 bpt_status_t bpt_reader_push_line(bpt_reader_t *reader, size_t word, uint64_t line) BPT_MUST_USE;
 // Takes the blank-separated words of a range.
 bpt_status_t bpt_reader_push_words(bpt_reader_t *reader, bpt_range_t text) BPT_MUST_USE;
-// A line of `label<TAB>text`, or of text alone where labels are not asked for (text.c); one of `tokens<TAB>tags` (tagged.c).
+// A line of `label<TAB>text`, or of text alone where labels are not asked for (text.c); one of `tokens<TAB>tags` (tagged.c); one of
+// fastText, whose label is not read where labels are not asked for (fasttext.c).
 bpt_status_t bpt_reader_text_line(bpt_reader_t *reader, const bpt_range_t *line) BPT_MUST_USE;
 bpt_status_t bpt_reader_tagged_line(bpt_reader_t *reader, const bpt_range_t *line) BPT_MUST_USE;
+bpt_status_t bpt_reader_fasttext_line(bpt_reader_t *reader, const bpt_range_t *line) BPT_MUST_USE;
 // A cell without the blanks around it; the number in one, false: there is none that is finite.
 bpt_word_t bpt_reader_trim(bpt_word_t cell);
 bool bpt_reader_number(const bpt_word_t *cell, float *out);

@@ -27,6 +27,7 @@ bpt_status_t bpt_reader_text_line(bpt_reader_t *r, const bpt_range_t *line) {
     bpt_range_t rest = *line;
     bpt_word_t label = {0};
     const char *tab = memchr(line->data, '\t', line->bytes);
+    if (!r->options->labelled && begins_with_mark(line)) return bpt_reader_fasttext_line(r, line);
     if (r->options->labelled || tab) {
         if (!tab && begins_with_mark(line)) return bpt_reader_fail(line, "no tab; lines of __label__NAME and a text are --format fasttext");
         if (!tab) return bpt_reader_fail(line, "no tab; a line is label<TAB>text");

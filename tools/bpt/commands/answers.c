@@ -250,7 +250,7 @@ static bpt_status_t answer_block(group_t *g, const bpt_range_t *block, bool more
 bpt_status_t cli_answer_lines(const cli_answers_t *answers, const char *path) {
     bpt_text_blocks_t *blocks;
     group_t g = {.answers = answers, .options = answers->options};
-    g.options.header = answers->o->data.header;
+    g.options.header = answers->o->data.header && !answers->options.by_name;
     g.options.skip_empty = false;  // each line has its answer
     g.options.room = cli_trained_room(answers->o, answers->trained);
     BPT_TRY(bpt_text_blocks_open(path, BLOCK_BYTES, &blocks));

@@ -49,7 +49,8 @@ static bpt_status_t read_options(const cli_options_t *o, const cli_trained_t *t,
     cli_data_options_t d = t->stored.data;
     bpt_format_id_t format;
     d.format = o->data.format;
-    d.label_column = d.text_column = d.where = "";
+    d.where = "";
+    if (!cli_examples_is_table(&d, &t->config, t->unit, path)) d.label_column = d.text_column = "";
     if (!d.format && !bpt_format_of_file(path, &format)) d.text_field = d.label_field = "";
     d.header = o->data.header;
     cli_examples_given(o, &d);
@@ -62,10 +63,12 @@ static bpt_status_t read_options(const cli_options_t *o, const cli_trained_t *t,
 static bpt_status_t answer(const cli_options_t *o, cli_trained_t *t) {
     const bpt_task_spec_t *task = bpt_task_of(&t->config);
     const char *path = o->n_arguments < 2 ? "-" : o->arguments[1];
+    bpt_csv_columns_t cells = {0};
     cli_answers_t answers = {.o = o, .trained = t, .print = print};
     if (!task->labelled || task->per_token)
         return bpt_fail(BPT_ERR_USAGE, "%s is %s, not a classifier%s", o->arguments[0], task->model, task->labelled ? "; use bpt tag" : "");
     BPT_TRY(read_options(o, t, path, &answers.options));
+    answers.options.cells = &cells;
     return cli_answer_lines(&answers, path);
 }
 
@@ -87,7 +90,9 @@ const cli_command_t cli_command_classify = {
         "Reads FILE or standard input, packed or not. Each line is one text, its tokens separated by blanks; for a classifier of pairs two "
         "texts with a tab between them. A line may also be `label<TAB>text` or one labelled tree in brackets; the labels are "
         "ignored. With --format jsonl, or a file whose name ends in .jsonl or .ndjson, a line is a JSON object with a field for "
-        "the text. A tree over several lines is one text, answered when its last bracket has come. Prints the label and its "
+        "the text. With --format csv, or a file whose name ends in .csv, a record is a text, and the first one, which names the columns, "
+        "has "
+        "no output. A tree over several lines is one text, answered when its last bracket has come. Prints the label and its "
         "probability. With --json it prints one object a line, with the label, the probabilities and the logits. Line N "
         "of the output belongs to line N of the input, and is printed as soon as that line has been read. For a blank "
         "line the output is blank too, or {\"label\": null} with --json. A line that cannot be read ends the program, "

@@ -117,7 +117,7 @@ static bpt_status_t read_options(const cli_options_t *o, const cli_trained_t *t,
     cli_data_options_t d = t->stored.data;
     bpt_format_id_t format;
     d.format = o->data.format || bpt_format_of_file(path, &format) ? o->data.format : 1 + BPT_FORMAT_TEXT;
-    d.label_column = "";
+    if (!cli_examples_is_table(&d, &t->config, t->unit, path)) d.label_column = "";
     d.truncate = 0;
     d.header = o->data.header;
     cli_examples_given(o, &d);
@@ -150,12 +150,14 @@ static bpt_status_t check(const cli_options_t *o, const cli_trained_t *t) {
 
 static bpt_status_t answer(cli_options_t *o, cli_trained_t *t) {
     bpt_token_columns_t columns = {0};
+    bpt_csv_columns_t cells = {0};
     const char *path = o->n_arguments < 2 ? "-" : o->arguments[1];
     cli_answers_t answers = {.o = o, .trained = t, .print = print};
     BPT_TRY(check(o, t));
     BPT_TRY(resolve_scheme(o, t));
     BPT_TRY(read_options(o, t, path, &answers.options));
     answers.options.columns = &columns;
+    answers.options.cells = &cells;
     return cli_answer_lines(&answers, path);
 }
 

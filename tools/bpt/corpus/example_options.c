@@ -201,6 +201,28 @@ static void read_labels_as(const cli_data_options_t *d, const bpt_labels_t *know
     e->skip_root = !open || !has_root(known);
 }
 
+static bool is_table(bpt_format_id_t format) {
+    const unsigned takes = bpt_format_of(format)->takes;
+    return takes & BPT_TAKES_FIELDS && takes & BPT_TAKES_LABEL_COLUMN;
+}
+
+bool cli_examples_is_table(const cli_data_options_t *d, const bpt_model_config_t *m, bpt_unit_t unit, const char *path) {
+    return is_table(format_of(d, m, unit, path));
+}
+
+// A table whose first line has names is read by them, unless columns are counted.
+static bpt_status_t choose_names(const cli_data_options_t *d, bpt_examples_options_t *e) {
+    const bool counted = *d->label_column || *d->text_column, named = *d->label_field || *d->text_field;
+    if (!is_table(e->format)) return BPT_OK;
+    if (counted && named)
+        return bpt_fail(BPT_ERR_USAGE, "--%s counts columns, and --%s names one; give numbers or names for all",
+                        *d->label_column ? "label-column" : "text-column", *d->label_field ? "label-field" : "text-field");
+    e->by_name = !counted;
+    if (e->by_name) e->header = false;  // it is read
+    if (!e->by_name && e->per_token) e->text_column[0] = 1, e->label_column = 2;
+    return BPT_OK;
+}
+
 // The columns of texts where none are chosen.
 static void set_columns(const cli_data_options_t *d, bpt_examples_options_t *e) {
     if (e->per_token || !(bpt_format_of(e->format)->takes & BPT_TAKES_LABEL_COLUMN)) return;
@@ -229,6 +251,7 @@ bpt_status_t cli_examples_options(const cli_data_options_t *d, const bpt_model_c
                                   .scheme = (bpt_tag_scheme_t)d->tag_scheme};
     BPT_TRY(check_format(task, e->format));
     BPT_TRY(check_places(task, d, e->format));
+    BPT_TRY(choose_names(d, e));
     set_columns(d, e);
     BPT_TRY(parse_label_column(d->label_column, e));
     BPT_TRY(parse_text_column(d->text_column, e));

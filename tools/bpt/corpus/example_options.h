@@ -8,6 +8,8 @@
 // `known`: the labels of the model, if it is trained. `path`: of the file, whose name may say its format; NULL: none.
 bpt_status_t cli_examples_options(const cli_data_options_t *data, const bpt_model_config_t *model, bpt_unit_t unit,
                                   const bpt_labels_t *known, const char *path, bpt_examples_options_t *out) BPT_MUST_USE;
+// Whether a file is a table whose first line may have the names of its columns, which are counted or named by options.
+bool cli_examples_is_table(const cli_data_options_t *data, const bpt_model_config_t *model, bpt_unit_t unit, const char *path);
 // Of the options of a run's data those that are given anew for a file that its model reads.
 void cli_examples_given(const cli_options_t *o, cli_data_options_t *data);
 // For a file that a trained model reads: takes out of the options of its run what goes with files of other formats, such as the numbers of

@@ -104,6 +104,7 @@ static bpt_status_t part_options(const cli_options_t *o, const cli_corpus_t *cor
 static bpt_status_t cut_examples(const cli_data_options_t *d, const bpt_model_config_t *m, uint64_t seed, bpt_split_t *split) {
     bpt_examples_options_t options;
     BPT_TRY(cli_examples_options(d, m, d->unit, &(bpt_labels_t){0}, split->part[BPT_TRAIN].path, &options));
+    if (d->cut == BPT_CUT_IN_ORDER) return bpt_examples_cut_in_order(&split->part[BPT_TRAIN], &options, &split->cut);
     return bpt_examples_cut(&split->part[BPT_TRAIN], &options, seed, &split->cut);
 }
 
@@ -116,7 +117,7 @@ static bpt_status_t cut_lines(const cli_data_options_t *d, const bpt_model_confi
 }
 
 static bpt_status_t cut_file(const cli_data_options_t *d, const bpt_model_config_t *m, uint64_t seed, const char *path, bpt_split_t *out) {
-    if (d->cut == BPT_CUT_IN_ORDER) return cut_lines(d, m, path, out);
+    if (d->cut == BPT_CUT_IN_ORDER && !cli_examples_is_table(d, m, d->unit, path)) return cut_lines(d, m, path, out);
     BPT_TRY(bpt_split_open_whole(path, out));
     const bpt_status_t status = cut_examples(d, m, seed, out);
     if (status != BPT_OK) bpt_split_close(out);

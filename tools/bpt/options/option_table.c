@@ -182,7 +182,8 @@ const cli_option_t cli_option_table[] = {
 #undef BPT_FORMAT
     {TEXT("label-column", data.label_column, "N"), .fallback = "", .shown = "1; tag: the last", .group = CLI_GROUP_DATA,
      .commands = CLI_TRAIN | CLI_EVAL, .key = true, .file = true, .task = has_columns, .firm = true,
-     .help = "column of the label, counted from 1: columns of examples are separated by tabs, those of tags by tabs where the first line "
+     .help = "column of the label, counted from 1: columns of examples are separated by tabs (--format csv: by commas), those of tags by "
+             "tabs where the first line "
              "of a token has one, else by blanks; for CoNLL-U files upos or xpos"},
     {TEXT("text-column", data.text_column, "N[,M]"), .fallback = "", .shown = "2; pair: 2,3; tag: 1", .group = CLI_GROUP_DATA,
      .commands = CLI_TRAIN | CLI_EVAL, .key = true, .file = true, .task = has_columns, .firm = true,
@@ -190,11 +191,12 @@ const cli_option_t cli_option_table[] = {
     {TEXT("text-field", data.text_field, "NAME[,NAME]"), .fallback = "",
      .shown = "text or sentence; pair: sentence1,sentence2 or the like; tag: tokens or words", .group = CLI_GROUP_DATA,
      .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TAG, .key = true, .file = true, .task = has_one_side, .firm = true,
-     .help = "--format jsonl: field of the text, of both texts of a pair, or of the list of tokens; those of translations are named by "
-             "--source and --target"},
+     .help =
+         "--format jsonl, csv: field or column of the text, of both texts of a pair, or of the list of tokens; those of translations are "
+         "named by --source and --target"},
     {TEXT("label-field", data.label_field, "NAME"), .fallback = "", .shown = "label, gold_label or score; tag: tags, ner_tags or labels",
      .group = CLI_GROUP_DATA, .commands = CLI_TRAIN | CLI_EVAL, .key = true, .file = true, .task = has_columns, .firm = true,
-     .help = "--format jsonl: field of the label or number, or of the list of tags"},
+     .help = "--format jsonl, csv: field or column of the label or number, or of the list of tags"},
     {TEXT("where", data.where, "N=VALUE"), .fallback = "", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN | CLI_EVAL, .key = true,
      .file = true, .task = has_lines, .firm = true, .help = "read only the lines whose column N (between tabs, counted from 1) is VALUE"},
     {CHOICE("tag-scheme", data.tag_scheme, bpt_tag_scheme_names), .fallback = "keep", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
