@@ -41,7 +41,7 @@ static bool set_label(source_t *s, int64_t place, uint32_t label) {
     const bool known = bpt_knows_label(s->examples, label);
     if (!known) s->buffer.unknown[place] = label;
     s->buffer.targets[place] = known && label != BPT_NO_LABEL ? label : 0;
-    s->buffer.weights[place] = known ? 1 : 0;
+    s->buffer.weights[place] = !known ? 0 : s->batching.class_weights && label != BPT_NO_LABEL ? s->batching.class_weights[label] : 1;
     return known;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "bpt/alloc.h"
 #include "data/text/packings.h"
 
 #define BPT_FORMAT(id, name, what) extern const bpt_format_t bpt_format_##name;
@@ -65,19 +66,29 @@ static bpt_status_t write_whole(const char *path, const bpt_running_t *how, bpt_
     return status;
 }
 
-bpt_status_t bpt_running_open(const char *path, const bpt_running_t *how, bpt_text_t **out) {
+static bpt_status_t write_file(const char *path, const bpt_running_t *how, bpt_store_t *out) {
     bpt_text_blocks_t *blocks;
+    if (formats[how->format]->running_whole) return write_whole(path, how, out);
+    BPT_TRY(bpt_text_blocks_open(path, BLOCK_BYTES, &blocks));
+    const bpt_status_t status = write_blocks(blocks, how, out);
+    bpt_text_blocks_close(blocks);
+    return status;
+}
+
+bpt_status_t bpt_running_open(const bpt_paths_t *paths, const bpt_running_t *how, bpt_text_t **out) {
     bpt_store_t bytes = {0};
-    if (!how || !formats[how->format]->write_running) return bpt_text_open(path, out);
-    bpt_status_t status;
-    if (formats[how->format]->running_whole) {
-        status = write_whole(path, how, &bytes);
-    } else {
-        BPT_TRY(bpt_text_blocks_open(path, BLOCK_BYTES, &blocks));
-        status = write_blocks(blocks, how, &bytes);
-        bpt_text_blocks_close(blocks);
+    uint64_t *begin;
+    bpt_status_t status = BPT_OK;
+    if (!how || !formats[how->format]->write_running) return bpt_text_open_files(paths, out);
+    BPT_TRY(bpt_alloc(paths->count, sizeof *begin, &begin));
+    for (size_t i = 0; i < paths->count && status == BPT_OK; ++i) {
+        begin[i] = bpt_store_size(&bytes);
+        status = write_file(paths->path[i], how, &bytes);
     }
-    if (status == BPT_OK) return bpt_text_make(path, &bytes, out);
-    bpt_store_free(&bytes);
+    if (status == BPT_OK)
+        status = bpt_text_make(paths, begin, &bytes, out);
+    else
+        bpt_store_free(&bytes);
+    bpt_free(begin);
     return status;
 }

@@ -63,7 +63,7 @@ extern const char *const bpt_format_names[];  // by bpt_format_id_t; ends with N
 const bpt_format_t *bpt_format_of(bpt_format_id_t id);
 // The format that the name of a file says; false: it says none.
 bool bpt_format_of_file(const char *path, bpt_format_id_t *out);
-// Opens the running text of a file; `how` NULL: the file as it is.
-bpt_status_t bpt_running_open(const char *path, const bpt_running_t *how, bpt_text_t **out) BPT_MUST_USE;
+// Opens the running text of files, one behind the other; `how` NULL: the files as they are.
+bpt_status_t bpt_running_open(const bpt_paths_t *paths, const bpt_running_t *how, bpt_text_t **out) BPT_MUST_USE;
 
 #endif

@@ -107,7 +107,7 @@ static bpt_status_t check(const bpt_range_t *text, const bpt_examples_options_t 
     if (options->header && first->any && first->known && !first->named) *out = BPT_HEADER_DOUBTFUL;
     if (options->header || !first->any || !first->named || options->numbers) return BPT_OK;
     BPT_TRY(bpt_reader_run(&(bpt_reader_t){.options = first->options, .visit = tally, .user = &t}, text));
-    if (t.count == 1) *out = BPT_HEADER_SUSPECTED;
+    if (t.count <= bpt_range_files(text)) *out = BPT_HEADER_SUSPECTED;
     return BPT_OK;
 }
 

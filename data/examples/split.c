@@ -1,6 +1,7 @@
 // Finding and cutting the parts of a corpus (split.h).
 #include "data/examples/split.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
@@ -25,18 +26,15 @@ static bool is_of_part(const char *name, int part) {
     return part == BPT_VALID && (strstr(name, "dev") || holds_word(name, "val"));
 }
 
-static bpt_status_t match_name(const char *folder, const char *name, const char *found[BPT_PARTS]) {
-    int matched = -1;
+// The part that a name says, -1: none.
+static bpt_status_t part_of(const char *folder, const char *name, int *part) {
+    *part = -1;
     for (int p = 0; p < BPT_PARTS; ++p) {
         if (!is_of_part(name, p)) continue;
-        if (matched >= 0)
-            return bpt_fail(BPT_ERR_INPUT, "%s: '%s' could be the %s part and the %s part; rename it", folder, name, part_names[matched],
+        if (*part >= 0)
+            return bpt_fail(BPT_ERR_INPUT, "%s: '%s' could be the %s part and the %s part; rename it", folder, name, part_names[*part],
                             part_names[p]);
-        if (found[p])
-            return bpt_fail(BPT_ERR_INPUT, "%s: both '%s' and '%s' could be the %s part; keep one or name a file", folder, found[p], name,
-                            part_names[p]);
-        found[p] = name;
-        matched = p;
+        *part = p;
     }
     return BPT_OK;
 }
@@ -47,51 +45,175 @@ static bool is_of(const char *name, const char *language) {
     return !language || (length > end && name[length - end - 1] == '.' && !strncmp(name + length - end, language, end));
 }
 
-static bpt_status_t match_names(const char *folder, const char *language, char **names, size_t count, const char *found[BPT_PARTS]) {
-    for (size_t i = 0; i < count; ++i) {
-        char *path;
-        if (names[i][0] == '.' || !is_of(names[i], language)) continue;
-        BPT_TRY(bpt_path_format(&path, "%s/%s", folder, names[i]));
-        const bool file = bpt_file_exists(path);
-        bpt_free(path);
-        if (file) BPT_TRY(match_name(folder, names[i], found));
+// ---- Shards: names that differ in numbers alone
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+static bool are_shards(const char *a, const char *b) {
+    while (*a && *b) {
+        if (is_digit(*a) && is_digit(*b)) {
+            while (is_digit(*a)) ++a;
+            while (is_digit(*b)) ++b;
+        } else if (*a++ != *b++) {
+            return false;
+        }
     }
+    return !*a && !*b;
+}
+
+// They are counted from 0 or 1: two years of a test set are no shards. `first` and `second` in their order.
+static bool are_counted(const char *first, const char *second) {
+    const char *number = first;
+    for (; *first && *first == *second; ++first, ++second)
+        if (!is_digit(*first)) number = first + 1;
+    first = number;
+    return strtoull(first, NULL, 10) <= 1;
+}
+
+// By their numbers: part-2 comes before part-10.
+static int compare_shards(const void *x, const void *y) {
+    const char *first = *(const char *const *)x, *second = *(const char *const *)y, *a = first, *b = second;
+    while (*a && *b) {
+        if (is_digit(*a) && is_digit(*b)) {
+            while (*a == '0') ++a;
+            while (*b == '0') ++b;
+            const size_t n = strspn(a, "0123456789"), m = strspn(b, "0123456789");
+            const int order = n != m ? (n < m ? -1 : 1) : memcmp(a, b, n);
+            if (order) return order;
+            a += n, b += m;
+        } else if (*a != *b) {
+            return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+        } else {
+            ++a, ++b;
+        }
+    }
+    return *a || *b ? (*a ? 1 : -1) : strcmp(first, second);
+}
+
+// ---- Lists of files
+
+static const char *name_in(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+void bpt_part_paths_free(bpt_part_paths_t *p) {
+    for (size_t i = 0; i < p->count; ++i) bpt_free(p->path[i]);
+    bpt_free(p->path);
+    *p = (bpt_part_paths_t){0};
+}
+
+static bpt_status_t add_path(bpt_part_paths_t *p, const char *folder, const char *name) {
+    BPT_TRY(bpt_grow(&p->path, p->count, &p->capacity, sizeof *p->path));
+    BPT_TRY(folder ? bpt_path_format(&p->path[p->count], "%s/%s", folder, name) : bpt_strdup(name, &p->path[p->count]));
+    ++p->count;
     return BPT_OK;
 }
 
-bpt_status_t bpt_split_find(const char *folder, const char *language, char *path[BPT_PARTS]) {
+static bpt_status_t fail_both(const char *folder, const char *first, const char *second, int part) {
+    return bpt_fail(BPT_ERR_INPUT,
+                    "%s: both '%s' and '%s' could be the %s part; keep one or name a file (shards of a part differ in numbers alone, which "
+                    "count from 0 or 1)",
+                    folder, first, second, part_names[part]);
+}
+
+static bpt_status_t sort_shards(const char *folder, int part, char **path, size_t count) {
+    if (count < 2) return BPT_OK;
+    qsort(path, count, sizeof *path, compare_shards);
+    return are_counted(path[0], path[1]) ? BPT_OK : fail_both(folder, name_in(path[0]), name_in(path[1]), part);
+}
+
+static bpt_status_t take_name(const char *folder, const char *name, const char *language, const char *first[BPT_PARTS],
+                              bpt_part_paths_t part[BPT_PARTS]) {
+    char *path;
+    int p;
+    if (name[0] == '.' || !is_of(name, language)) return BPT_OK;
+    BPT_TRY(bpt_path_format(&path, "%s/%s", folder, name));
+    const bool file = bpt_file_exists(path);
+    bpt_free(path);
+    if (!file) return BPT_OK;
+    BPT_TRY(part_of(folder, name, &p));
+    if (p < 0) return BPT_OK;
+    if (first[p] && !are_shards(first[p], name)) return fail_both(folder, first[p], name, p);
+    if (!first[p]) first[p] = name;
+    return add_path(&part[p], folder, name);
+}
+
+bpt_status_t bpt_split_find(const char *folder, const char *language, bpt_part_paths_t part[BPT_PARTS]) {
     char **names = NULL;
-    const char *found[BPT_PARTS] = {0};
-    size_t count = 0;
-    for (int p = 0; p < BPT_PARTS; ++p) path[p] = NULL;
+    const char *first[BPT_PARTS] = {0};
+    size_t count = 0, before[BPT_PARTS];
     BPT_TRY(bpt_folder_list(folder, &names, &count));
-    bpt_status_t status = match_names(folder, language, names, count, found);
+    bpt_status_t status = BPT_OK;
+    for (int p = 0; p < BPT_PARTS; ++p) before[p] = part[p].count;
+    for (size_t i = 0; i < count && status == BPT_OK; ++i) status = take_name(folder, names[i], language, first, part);
     for (int p = 0; p < BPT_PARTS && status == BPT_OK; ++p)
-        if (found[p]) status = bpt_path_format(&path[p], "%s/%s", folder, found[p]);
+        status = sort_shards(folder, p, part[p].path + before[p], part[p].count - before[p]);
     bpt_names_free(names, count);
     return status;
 }
 
-static bpt_status_t open_parts(const char *folder, const char *language, char *const path[BPT_PARTS], const bpt_running_t *how,
-                               bpt_split_t *split) {
-    if (!path[BPT_TRAIN] && language)
+// ---- What is named: folders with parts, files whose names are those of parts, or files that are cut
+
+static bool names_a_part(const char *path) {
+    int part = -1;
+    for (int p = 0; p < BPT_PARTS; ++p) part = is_of_part(name_in(path), p) ? p : part;
+    return part >= 0;
+}
+
+bool bpt_split_has_folder(const bpt_paths_t *paths) {
+    bool any = false;
+    for (size_t i = 0; i < paths->count; ++i) any |= bpt_folder_exists(paths->path[i]);
+    return any;
+}
+
+bool bpt_split_has_parts(const bpt_paths_t *paths) {
+    bool train = false, other = false;
+    for (size_t i = 0; i < paths->count; ++i) {
+        if (!names_a_part(paths->path[i])) return bpt_split_has_folder(paths);
+        if (is_of_part(name_in(paths->path[i]), BPT_TRAIN))
+            train = true;
+        else
+            other = true;
+    }
+    return (train && other) || bpt_split_has_folder(paths);
+}
+
+static bpt_status_t take_path(const char *path, const char *language, bpt_part_paths_t part[BPT_PARTS]) {
+    int p;
+    if (bpt_folder_exists(path)) return bpt_split_find(path, language, part);
+    if (language)
+        return bpt_fail(BPT_ERR_INPUT, "%s is no folder; texts and their translations are files of one folder, such as train.%s", path,
+                        language);
+    BPT_TRY(part_of(path, name_in(path), &p));
+    if (p < 0) return bpt_fail(BPT_ERR_INPUT, "%s: its name says no part, as a file beside folders must: 'train', 'valid' or 'test'", path);
+    return add_path(&part[p], NULL, path);
+}
+
+static bpt_status_t open_parts(const bpt_paths_t *paths, const char *language, const bpt_part_paths_t part[BPT_PARTS],
+                               const bpt_running_t *how, bpt_split_t *split) {
+    const char *folder = paths->path[0];
+    if (!part[BPT_TRAIN].count && language)
         return bpt_fail(BPT_ERR_INPUT, "%s: no file whose name holds 'train' and ends in '.%s', such as train.%s", folder, language,
                         language);
-    if (!path[BPT_TRAIN])
-        return bpt_fail(BPT_ERR_INPUT, "%s: no file whose name holds 'train'; name a file instead, or rename yours", folder);
+    if (!part[BPT_TRAIN].count)
+        return bpt_fail(BPT_ERR_INPUT, "%s: no file whose name holds 'train'; name a file instead, or several (%s/*), or rename yours",
+                        folder, folder);
     for (int p = 0; p < BPT_PARTS; ++p) {
-        if (!path[p]) continue;
-        BPT_TRY(bpt_running_open(path[p], how, &split->text[p]));
+        if (!part[p].count) continue;
+        const bpt_paths_t files = {(const char *const *)part[p].path, part[p].count};
+        BPT_TRY(bpt_running_open(&files, how, &split->text[p]));
         split->part[p] = bpt_text_range(split->text[p]);
     }
     return BPT_OK;
 }
 
-static bpt_status_t open_folder(const char *folder, const char *language, const bpt_running_t *how, bpt_split_t *split) {
-    char *path[BPT_PARTS];
-    bpt_status_t status = bpt_split_find(folder, language, path);
-    if (status == BPT_OK) status = open_parts(folder, language, path, how, split);
-    for (int p = 0; p < BPT_PARTS; ++p) bpt_free(path[p]);
+static bpt_status_t open_all(const bpt_paths_t *paths, const char *language, const bpt_running_t *how, bpt_split_t *split) {
+    bpt_part_paths_t part[BPT_PARTS] = {{0}};
+    bpt_status_t status = BPT_OK;
+    for (size_t i = 0; i < paths->count && status == BPT_OK; ++i) status = take_path(paths->path[i], language, part);
+    if (status == BPT_OK) status = open_parts(paths, language, part, how, split);
+    for (int p = 0; p < BPT_PARTS; ++p) bpt_part_paths_free(&part[p]);
     return status;
 }
 
@@ -147,8 +269,8 @@ bpt_status_t bpt_split_fail_count(const char *path, uint64_t count, const char *
                     path, (unsigned long long)count, thing, count == 1 ? "" : "s", count < 3 ? "few" : "many");
 }
 
-static bpt_status_t open_file(const char *path, bpt_unit_t unit, bool by_lines, const bpt_running_t *how, bpt_split_t *split) {
-    BPT_TRY(bpt_running_open(path, how, &split->text[0]));
+static bpt_status_t open_files(const bpt_paths_t *paths, bpt_unit_t unit, bool by_lines, const bpt_running_t *how, bpt_split_t *split) {
+    BPT_TRY(bpt_running_open(paths, how, &split->text[0]));
     const bpt_range_t whole = bpt_text_range(split->text[0]);
     uint64_t cut[BPT_PARTS + 1];
     if (bpt_unit_of(unit)->is_text) BPT_TRY(bpt_range_check_utf8(&whole));
@@ -156,35 +278,31 @@ static bpt_status_t open_file(const char *path, bpt_unit_t unit, bool by_lines, 
     if (count < 3) return bpt_split_fail_count(whole.path, count, by_lines ? "line" : unit == BPT_UNIT_CHAR ? "code point" : "byte");
     bpt_split_places(count, cut);
     for (int p = 0; p <= BPT_PARTS; ++p) cut[p] = p == BPT_PARTS ? whole.bytes : place_of(&whole, unit, by_lines, cut[p]);
-    for (int p = 0; p < BPT_PARTS; ++p)
-        split->part[p] = (bpt_range_t){whole.path, whole.data + cut[p], cut[p + 1] - cut[p], cut[p], 1 + count_lines(whole.data, cut[p])};
+    for (int p = 0; p < BPT_PARTS; ++p) split->part[p] = bpt_range_part(&whole, cut[p], cut[p + 1]);
     return BPT_OK;
 }
 
-bpt_status_t bpt_split_open_whole(const char *path, bpt_split_t *out) {
+bpt_status_t bpt_split_open_whole(const bpt_paths_t *paths, bpt_split_t *out) {
     *out = (bpt_split_t){0};
-    BPT_TRY(bpt_text_open(path, &out->text[0]));
+    BPT_TRY(bpt_text_open_files(paths, &out->text[0]));
     for (int p = 0; p < BPT_PARTS; ++p) out->part[p] = bpt_text_range(out->text[0]);
     return BPT_OK;
 }
 
-bpt_status_t bpt_split_open_running(const char *path, bpt_unit_t unit, bool by_lines, const bpt_running_t *how, bpt_split_t *out) {
+bpt_status_t bpt_split_open_running(const bpt_paths_t *paths, bpt_unit_t unit, bool by_lines, const bpt_running_t *how, bpt_split_t *out) {
     *out = (bpt_split_t){0};
-    const bpt_status_t status = bpt_folder_exists(path) ? open_folder(path, NULL, how, out) : open_file(path, unit, by_lines, how, out);
+    const bpt_status_t status = bpt_split_has_parts(paths) ? open_all(paths, NULL, how, out) : open_files(paths, unit, by_lines, how, out);
     if (status != BPT_OK) bpt_split_close(out);
     return status;
 }
 
-bpt_status_t bpt_split_open(const char *path, bpt_unit_t unit, bool by_lines, bpt_split_t *out) {
-    return bpt_split_open_running(path, unit, by_lines, NULL, out);
+bpt_status_t bpt_split_open(const bpt_paths_t *paths, bpt_unit_t unit, bool by_lines, bpt_split_t *out) {
+    return bpt_split_open_running(paths, unit, by_lines, NULL, out);
 }
 
-bpt_status_t bpt_split_open_language(const char *folder, const char *language, bpt_split_t *out) {
+bpt_status_t bpt_split_open_language(const bpt_paths_t *folders, const char *language, bpt_split_t *out) {
     *out = (bpt_split_t){0};
-    if (!bpt_folder_exists(folder))
-        return bpt_fail(BPT_ERR_INPUT, "%s is no folder; texts and their translations are files of one folder, such as train.%s", folder,
-                        language);
-    const bpt_status_t status = open_folder(folder, language, NULL, out);
+    const bpt_status_t status = open_all(folders, language, NULL, out);
     if (status != BPT_OK) bpt_split_close(out);
     return status;
 }

@@ -115,12 +115,19 @@ static void skip_header(const bpt_reader_t *r, bpt_range_t *rest) {
         (void)bpt_range_next_line(rest, &header);
 }
 
-bpt_status_t bpt_reader_run(bpt_reader_t *r, const bpt_range_t *text) {
+static bpt_status_t read_file(bpt_reader_t *r, const bpt_range_t *text) {
     bpt_range_t rest = *text;
-    bpt_status_t status = bpt_range_check_utf8(text);
-    if (status == BPT_OK) status = check_line_ends(r, text);
+    BPT_TRY(bpt_range_check_utf8(text));
+    BPT_TRY(check_line_ends(r, text));
     if (r->options->header && text->line == 1) skip_header(r, &rest);
-    if (status == BPT_OK) status = bpt_format_of(r->options->format)->read(r, &rest);
+    return bpt_format_of(r->options->format)->read(r, &rest);
+}
+
+// Of several files each for itself: it may have a header, and what is open at its end is not closed in another one.
+bpt_status_t bpt_reader_run(bpt_reader_t *r, const bpt_range_t *text) {
+    bpt_range_t rest = *text, file;
+    bpt_status_t status = BPT_OK;
+    while (status == BPT_OK && bpt_range_next_file(&rest, &file)) status = read_file(r, &file);
     bpt_free(r->words);
     bpt_free(r->tags);
     bpt_free(r->lines);

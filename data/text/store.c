@@ -81,6 +81,8 @@ bpt_status_t bpt_store_room(bpt_store_t *s, char **at, size_t *room) {
 
 void bpt_store_added(bpt_store_t *s, size_t bytes) { s->used += bytes; }
 
+uint64_t bpt_store_size(const bpt_store_t *s) { return s->in_file + s->used; }
+
 bpt_status_t bpt_store_append(bpt_store_t *s, const void *bytes, size_t count) {
     for (size_t done = 0; done < count;) {
         char *at = NULL;

@@ -21,6 +21,7 @@ typedef struct {
 // Room for the next bytes, at least one page; bpt_store_added says how many were put there. BPT_ERR_IO names the folder that is full.
 bpt_status_t bpt_store_room(bpt_store_t *store, char **at, size_t *room) BPT_MUST_USE;
 void bpt_store_added(bpt_store_t *store, size_t bytes);
+uint64_t bpt_store_size(const bpt_store_t *store);  // bytes that were added
 bpt_status_t bpt_store_append(bpt_store_t *store, const void *bytes, size_t count) BPT_MUST_USE;
 
 // Nothing is added any more; *data has *bytes bytes and lives as long as the store, NULL when there are none.

@@ -11,35 +11,62 @@
 #include "data/text/store.h"
 
 struct bpt_text {
-    char *path;
+    bpt_text_file_t *file;  // each with its path, and one behind them
+    size_t files;
     bpt_store_t store;
     const void *data;
     uint64_t bytes;
 };
 
-static bpt_status_t read_input(bpt_input_t *input, bpt_text_t *text) {
-    BPT_TRY(bpt_strdup(bpt_input_name(input), &text->path));
+static const char *name_of(const char *path) { return strcmp(path, "-") ? path : "standard input"; }
+
+static bpt_status_t name_files(const bpt_paths_t *paths, const uint64_t *begin, bpt_text_t *text) {
+    BPT_TRY(bpt_alloc(paths->count + 1, sizeof *text->file, &text->file));
+    for (; text->files < paths->count; ++text->files) {
+        char *copy;
+        BPT_TRY(bpt_strdup(name_of(paths->path[text->files]), &copy));
+        text->file[text->files] = (bpt_text_file_t){copy, begin ? begin[text->files] : 0};
+    }
+    text->file[text->files].offset = UINT64_MAX;
+    return BPT_OK;
+}
+
+// Appends the bytes of a file, and a line end where it has none and other files follow.
+static bpt_status_t read_input(bpt_input_t *input, bool others, bpt_store_t *out) {
+    char last = 0;
+    bool any = false;
     for (size_t got = 1; got;) {
         char *at;
         size_t room;
-        BPT_TRY(bpt_store_room(&text->store, &at, &room));
+        BPT_TRY(bpt_store_room(out, &at, &room));
         BPT_TRY(bpt_input_read(input, at, room, &got));
-        bpt_store_added(&text->store, got);
+        if (got) last = at[got - 1], any = true;
+        bpt_store_added(out, got);
     }
-    return bpt_store_finish(&text->store, &text->data, &text->bytes);
+    if (!any) return bpt_fail(BPT_ERR_INPUT, "%s is empty; name a file that holds text", bpt_input_name(input));
+    return others && last != '\n' ? bpt_store_append(out, "\n", 1) : BPT_OK;
 }
 
-static bpt_status_t read_file(const char *path, bpt_text_t *text) {
+bpt_status_t bpt_store_read(const char *path, bool others, bpt_store_t *out) {
     bpt_input_t *input;
     BPT_TRY(bpt_input_open(path, &input));
-    const bpt_status_t status = read_input(input, text);
+    const bpt_status_t status = read_input(input, others, out);
     bpt_input_close(input);
     return status;
 }
 
+static bpt_status_t read_files(const bpt_paths_t *paths, bpt_text_t *text) {
+    BPT_TRY(name_files(paths, NULL, text));
+    for (size_t i = 0; i < paths->count; ++i) {
+        text->file[i].offset = bpt_store_size(&text->store);
+        BPT_TRY(bpt_store_read(paths->path[i], i + 1 < paths->count, &text->store));
+    }
+    return bpt_store_finish(&text->store, &text->data, &text->bytes);
+}
+
 // Gives the text, or with an error nothing.
 static bpt_status_t give(bpt_status_t status, bpt_text_t *text, bpt_text_t **out) {
-    if (status == BPT_OK && !text->bytes) status = bpt_fail(BPT_ERR_INPUT, "%s is empty; name a file that holds text", text->path);
+    if (status == BPT_OK && !text->bytes) status = bpt_fail(BPT_ERR_INPUT, "%s is empty; name a file that holds text", text->file[0].path);
     if (status != BPT_OK) {
         bpt_text_close(text);
         return status;
@@ -48,18 +75,20 @@ static bpt_status_t give(bpt_status_t status, bpt_text_t *text, bpt_text_t **out
     return BPT_OK;
 }
 
-bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) {
+bpt_status_t bpt_text_open_files(const bpt_paths_t *paths, bpt_text_t **out) {
     bpt_text_t *text;
     BPT_TRY(bpt_alloc(1, sizeof *text, &text));
-    return give(read_file(path, text), text, out);
+    return give(read_files(paths, text), text, out);
 }
 
-static bpt_status_t take_bytes(const char *path, bpt_text_t *text) {
-    BPT_TRY(bpt_strdup(path, &text->path));
+bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) { return bpt_text_open_files(BPT_ONE_PATH(path), out); }
+
+static bpt_status_t take_bytes(const bpt_paths_t *paths, const uint64_t *begin, bpt_text_t *text) {
+    BPT_TRY(name_files(paths, begin, text));
     return bpt_store_finish(&text->store, &text->data, &text->bytes);
 }
 
-bpt_status_t bpt_text_make(const char *path, bpt_store_t *bytes, bpt_text_t **out) {
+bpt_status_t bpt_text_make(const bpt_paths_t *paths, const uint64_t *begin, bpt_store_t *bytes, bpt_text_t **out) {
     bpt_text_t *text;
     const bpt_status_t status = bpt_alloc(1, sizeof *text, &text);
     if (status != BPT_OK) {
@@ -68,25 +97,43 @@ bpt_status_t bpt_text_make(const char *path, bpt_store_t *bytes, bpt_text_t **ou
     }
     text->store = *bytes;
     *bytes = (bpt_store_t){0};
-    return give(take_bytes(path, text), text, out);
+    return give(take_bytes(paths, begin, text), text, out);
 }
 
 void bpt_text_close(bpt_text_t *text) {
     if (!text) return;
     bpt_store_free(&text->store);
-    bpt_free(text->path);
+    for (size_t i = 0; i < text->files; ++i) bpt_free((char *)text->file[i].path);
+    bpt_free(text->file);
     bpt_free(text);
 }
 
-bpt_range_t bpt_text_range(const bpt_text_t *text) { return bpt_range_of(text->path, text->data, text->bytes); }
+bpt_range_t bpt_text_range(const bpt_text_t *text) {
+    bpt_range_t range = bpt_range_of(text->file[0].path, text->data, text->bytes);
+    if (text->files > 1) range.behind = &text->file[1];
+    return range;
+}
 
-bpt_range_t bpt_range_of(const char *path, const void *data, uint64_t bytes) { return (bpt_range_t){path, data, bytes, 0, 1}; }
+bpt_range_t bpt_range_of(const char *path, const void *data, uint64_t bytes) {
+    return (bpt_range_t){.path = path, .data = data, .bytes = bytes, .line = 1};
+}
 
 static void skip(bpt_range_t *rest, uint64_t bytes) {
     if (bytes == 0) return;  // nothing can be added to the address of an empty range, which may be NULL
     rest->data += bytes;
     rest->bytes -= bytes;
     rest->offset += bytes;
+}
+
+// Where the next file has begun.
+static void enter_file(bpt_range_t *rest) {
+    if (!rest->behind || rest->offset < rest->behind->offset) return;
+    while (rest->offset >= rest->behind[1].offset) ++rest->behind;
+    rest->path = rest->behind->path;
+    rest->line = 1;
+    const bool first = rest->offset == rest->behind->offset;
+    ++rest->behind;
+    if (first) skip(rest, bpt_byte_order_mark(rest->data, rest->bytes));
 }
 
 void bpt_range_skip_mark(bpt_range_t *rest) {
@@ -97,6 +144,7 @@ void bpt_line_skip_mark(bpt_range_t *line) { skip(line, bpt_byte_order_mark(line
 
 bool bpt_range_next_line(bpt_range_t *rest, bpt_range_t *line) {
     bpt_range_skip_mark(rest);
+    enter_file(rest);
     if (rest->bytes == 0) return false;
     const char *newline = memchr(rest->data, '\n', rest->bytes);
     const uint64_t length = newline ? (uint64_t)(newline - rest->data) : rest->bytes;
@@ -137,6 +185,39 @@ static uint64_t count_newlines(const char *data, uint64_t bytes) {
     return lines;
 }
 
+// ---- Several files
+
+bpt_range_t bpt_range_part(const bpt_range_t *range, uint64_t begin, uint64_t end) {
+    bpt_range_t part = *range;
+    uint64_t file = 0;  // where the one of the first byte begins in the range
+    for (; part.behind && range->offset + begin >= part.behind->offset; ++part.behind) {
+        part.path = part.behind->path;
+        part.line = 1;
+        file = part.behind->offset - range->offset;
+    }
+    part.line += count_newlines(range->data + file, begin - file);
+    part.data += begin, part.offset += begin, part.bytes = end - begin;
+    return part;
+}
+
+bool bpt_range_next_file(bpt_range_t *rest, bpt_range_t *file) {
+    enter_file(rest);
+    if (rest->bytes == 0) return false;
+    *file = *rest;
+    file->behind = NULL;
+    if (rest->behind) file->offset -= rest->behind[-1].offset;
+    if (rest->behind && rest->behind->offset - rest->offset < rest->bytes) file->bytes = rest->behind->offset - rest->offset;
+    skip(rest, file->bytes);
+    return true;
+}
+
+uint64_t bpt_range_files(const bpt_range_t *range) {
+    bpt_range_t rest = *range, file;
+    uint64_t files = 0;
+    while (bpt_range_next_file(&rest, &file)) ++files;
+    return files;
+}
+
 // Bytes at the front that are ASCII, in steps of 8.
 static uint64_t ascii_front(const char *data, uint64_t bytes) {
     uint64_t i = 0;
@@ -148,7 +229,7 @@ static uint64_t ascii_front(const char *data, uint64_t bytes) {
     return i;
 }
 
-bpt_status_t bpt_range_check_utf8(const bpt_range_t *range) {
+static bpt_status_t check_file(const bpt_range_t *range) {
     for (uint64_t i = 0; i < range->bytes;) {
         i += ascii_front(range->data + i, range->bytes - i);
         if (i == range->bytes) break;
@@ -160,6 +241,12 @@ bpt_status_t bpt_range_check_utf8(const bpt_range_t *range) {
                             (unsigned long long)(range->offset + i), (unsigned char)range->data[i]);
         i += (uint64_t)used;
     }
+    return BPT_OK;
+}
+
+bpt_status_t bpt_range_check_utf8(const bpt_range_t *range) {
+    bpt_range_t rest = *range, file;
+    while (bpt_range_next_file(&rest, &file)) BPT_TRY(check_file(&file));
     return BPT_OK;
 }
 
@@ -225,7 +312,8 @@ bpt_status_t bpt_text_blocks_next(bpt_text_blocks_t *b, bpt_range_t *lines, bool
         b->capacity *= 2;
     }
     *end = b->consumed == 0;
-    *lines = (bpt_range_t){bpt_input_name(b->input), b->buffer, b->consumed, b->first_byte, b->first_line};
+    *lines = (bpt_range_t){
+        .path = bpt_input_name(b->input), .data = b->buffer, .bytes = b->consumed, .offset = b->first_byte, .line = b->first_line};
     return BPT_OK;
 }
 

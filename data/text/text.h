@@ -13,19 +13,42 @@ typedef struct bpt_text bpt_text_t;
 // Reads a file or a pipe, unpacked where it is packed (input.h); "-" is the standard input. An empty one is BPT_ERR_INPUT; BPT_ERR_IO and
 // BPT_ERR_INPUT name path and remedy.
 bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) BPT_MUST_USE;
-// A text of bytes that were made, which it takes out of the store, also in case of an error.
-bpt_status_t bpt_text_make(const char *path, bpt_store_t *bytes, bpt_text_t **out) BPT_MUST_USE;
+// Files that are read as one, in this order.
+typedef struct {
+    const char *const *path;
+    size_t count;
+} bpt_paths_t;
+#define BPT_ONE_PATH(name) (&(bpt_paths_t){(const char *const[]){name}, 1})
+// Several files as one text: each but the last gets a line end where it has none. An empty one is BPT_ERR_INPUT.
+bpt_status_t bpt_text_open_files(const bpt_paths_t *paths, bpt_text_t **out) BPT_MUST_USE;
+// Appends the bytes of one of them to a store; `others`: more will follow.
+bpt_status_t bpt_store_read(const char *path, bool others, bpt_store_t *out) BPT_MUST_USE;
+// A text of bytes that were made of files, which it takes out of the store, also in case of an error. begin [paths->count]: where those of
+// each file begin.
+bpt_status_t bpt_text_make(const bpt_paths_t *paths, const uint64_t *begin, bpt_store_t *bytes, bpt_text_t **out) BPT_MUST_USE;
 void bpt_text_close(bpt_text_t *text);
+
+// Where a file begins in a text of several. Behind the last one stands one that is never reached.
+typedef struct {
+    const char *path;
+    uint64_t offset;
+} bpt_text_file_t;
 
 // A range of bytes of a named file; the text must outlive it.
 typedef struct {
     const char *path;
     const char *data;
     uint64_t bytes;
-    uint64_t offset;  // of data in the file
-    uint64_t line;    // number of the first line, from 1
+    uint64_t offset;                // of data in the file
+    uint64_t line;                  // number of the first line, from 1
+    const bpt_text_file_t *behind;  // the file behind `path` in a text of several, whose bytes the range may have too; NULL: there is none
 } bpt_range_t;
 bpt_range_t bpt_text_range(const bpt_text_t *text);
+// The bytes [begin, end) of a range, with the file and the line where they begin.
+bpt_range_t bpt_range_part(const bpt_range_t *range, uint64_t begin, uint64_t end);
+// Takes what is of one file off the front of `rest`, with its place in that file; false at the end.
+bool bpt_range_next_file(bpt_range_t *rest, bpt_range_t *file);
+uint64_t bpt_range_files(const bpt_range_t *range);  // how many files it has bytes of
 
 // A range over bytes that somebody else owns, as if they were the file `path`.
 bpt_range_t bpt_range_of(const char *path, const void *data, uint64_t bytes);

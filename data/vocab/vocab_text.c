@@ -335,12 +335,13 @@ static bpt_status_t encode_lines(const bpt_vocab_t *v, const bpt_range_t *text, 
 
 static bpt_status_t encode_chars(const bpt_vocab_t *v, const bpt_range_t *text, bpt_ids_t *ids) {
     BPT_TRY(bpt_range_check_utf8(text));
-    bpt_range_t here = *text;
     for (uint64_t i = 0; i < text->bytes;) {
         uint32_t c, id;
         const int used = bpt_utf8_next(text->data + i, text->bytes - i, &c);
-        if (!bpt_vocab_find(v, text->data + i, (size_t)used, &id)) return unknown(&here, text->data + i, (size_t)used);
-        here.line += text->data[i] == '\n';
+        if (!bpt_vocab_find(v, text->data + i, (size_t)used, &id)) {
+            const bpt_range_t here = bpt_range_part(text, i, i);
+            return unknown(&here, text->data + i, (size_t)used);
+        }
         BPT_TRY(bpt_ids_push(ids, id));
         i += (uint64_t)used;
     }

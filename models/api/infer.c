@@ -1,10 +1,12 @@
 // Logits, classes, tags, numbers, states and likelihoods of sequences (see model.h). Sequences of like length go through the model
 // together, as `bpt classify` and `bpt eval` group them.
+#include <inttypes.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
 #include "data/batches/examples_source.h"
 #include "data/batches/lm.h"
+#include "data/score/calibration.h"
 #include "models/api/model_internal.h"
 #include "models/train/evaluate.h"
 
@@ -234,4 +236,14 @@ bpt_status_t bpt_model_score(bpt_model_t *m, const bpt_sequences_t *sequences, f
     const bpt_status_t status = score(m, sequences, offsets, nll);
     bpt_free(offsets);
     return status;
+}
+
+bpt_status_t bpt_fit_temperature(const float *logits, const uint32_t *labels, int64_t count, int64_t classes, double *temperature) {
+    if (!logits || !labels || !temperature) return bpt_fail(BPT_ERR_USAGE, "bpt_fit_temperature: a null pointer");
+    if (count < 1 || classes < 1)
+        return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " rows of %" PRId64 " logits: there must be some", count, classes);
+    for (int64_t i = 0; i < count; ++i)
+        if (labels[i] >= classes)
+            return bpt_fail(BPT_ERR_USAGE, "labels[%" PRId64 "] is %u, and there are %" PRId64 " classes", i, labels[i], classes);
+    return bpt_temperature_fit(logits, labels, count, classes, temperature);
 }

@@ -137,6 +137,11 @@ typedef struct {
 BPT_API bpt_status_t bpt_model_logits(bpt_model_t *model, const bpt_sequences_t *sequences, float *logits) BPT_MUST_USE;
 // The class of each text or of each pair of texts, for classifiers: logits [E, C]. Softmax makes probabilities of them.
 BPT_API bpt_status_t bpt_model_classify(bpt_model_t *model, const bpt_sequences_t *sequences, float *logits) BPT_MUST_USE;
+// Temperature calibration (Guo et al. 2017): the temperature, between 0.01 and 100, that logits [count, C] are to be divided by so that
+// softmax gives the labels [count], of data that the model was not trained on, the highest likelihood. BPT_ERR_USAGE: null pointers, no
+// rows, a label that is not below C; BPT_ERR_NUMERIC: a logit is not finite.
+BPT_API bpt_status_t bpt_fit_temperature(const float *logits, const uint32_t *labels, int64_t count, int64_t classes,
+                                         double *temperature) BPT_MUST_USE;
 // The tag of each token, for taggers: tags [N], the most likely tag of each token or, where the model has a CRF, those of the most likely
 // sequence of tags (Viterbi); logits [N, C], the scores of each tag without the transitions of a CRF. NULL: not wanted; not both.
 BPT_API bpt_status_t bpt_model_tag(bpt_model_t *model, const bpt_sequences_t *sequences, uint32_t *tags, float *logits) BPT_MUST_USE;
@@ -283,6 +288,8 @@ typedef struct {
     double lr;         // learning rate
     double clip;       // longest gradient, 0: none
     uint64_t seed;     // of dropout, with the number of the step
+    // [C], above 0, what each class or tag counts in the loss: the mean of weight * nll. NULL: 1 each. Not of a CRF.
+    const float *class_weights;
 } bpt_train_options_t;
 
 static inline bpt_train_options_t bpt_train_options(double lr) {
@@ -291,6 +298,7 @@ static inline bpt_train_options_t bpt_train_options(double lr) {
     o.lr = lr;
     o.clip = 0;
     o.seed = 1;
+    o.class_weights = NULL;
     return o;
 }
 

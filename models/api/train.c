@@ -17,6 +17,7 @@ typedef struct {
     int64_t sequences;  // so far: their numbers within the step are keys of dropout
     int64_t scored;     // of the whole step
     double lr;
+    const float *class_weights;  // NULL: 1 each
     bpt_batch_buffer_t buffer;
 } source_t;
 
@@ -89,6 +90,17 @@ static bpt_status_t check_micro_batch(const bpt_model_t *m, const bpt_micro_batc
     return check_values(m, b->values, examples_of(m, b));
 }
 
+static bpt_status_t check_class_weights(const bpt_model_t *m, const float *weights) {
+    if (!weights) return BPT_OK;
+    if (!bpt_model_task(m)->labelled || m->config.crf)
+        return bpt_fail(BPT_ERR_USAGE, "class_weights are for models that choose labels, without a CRF; this is %s%s",
+                        bpt_model_task(m)->model, m->config.crf ? " with one" : "");
+    for (int64_t c = 0; c < m->config.classes; ++c)
+        if (!bpt_is_amount(weights[c]) || weights[c] == 0)
+            return bpt_fail(BPT_ERR_USAGE, "class_weights[%" PRId64 "] is %g; weights are finite numbers above 0", c, (double)weights[c]);
+    return BPT_OK;
+}
+
 static bpt_status_t check(const bpt_model_t *m, const bpt_micro_batch_t *micro, int64_t count, const bpt_train_options_t *o) {
     BPT_TRY(bpt_model_ready(m));
     if (!m->options.trains) return bpt_fail(BPT_ERR_USAGE, "the model was not opened for training; set `trains` in its options");
@@ -101,6 +113,7 @@ static bpt_status_t check(const bpt_model_t *m, const bpt_micro_batch_t *micro, 
                         BPT_MODEL_VERSION);
     if (!bpt_is_amount(o->lr) || !bpt_is_amount(o->clip))
         return bpt_fail(BPT_ERR_USAGE, "learning rate and clip must be finite numbers, 0 or more, not %g and %g", o->lr, o->clip);
+    BPT_TRY(check_class_weights(m, o->class_weights));
     for (int64_t i = 0; i < count; ++i) BPT_TRY(bpt_context(check_micro_batch(m, &micro[i]), "micro-batch %" PRId64, i));
     return BPT_OK;
 }
@@ -116,6 +129,8 @@ static bpt_batch_shape_t shape_of(const bpt_model_t *m, const bpt_micro_batch_t 
     return shape;
 }
 
+static float weight_of(const source_t *s, uint32_t label) { return s->class_weights ? s->class_weights[label] : 1; }
+
 // Sequence s of a micro-batch, whose first token is number `at` of those that the caller gave, to the rows from `row` on.
 static void fill_sequence(source_t *s, const bpt_micro_batch_t *from, int64_t sequence, int64_t at, int64_t row) {
     const int64_t length = read_of(s->model, from->sequences.lengths[sequence]), columns = s->model->config.d_input;
@@ -129,7 +144,7 @@ static void fill_sequence(source_t *s, const bpt_micro_batch_t *from, int64_t se
         memcpy(b->side[0].tokens + row, from->sequences.tokens + at, (size_t)length * sizeof(uint32_t));
     if (!bpt_model_task(s->model)->per_token) return;
     memcpy(b->targets + row, shifts(s->model) ? from->sequences.tokens + at + 1 : from->labels + at, (size_t)length * sizeof(uint32_t));
-    for (int64_t i = 0; i < length; ++i) b->weights[row + i] = 1;
+    for (int64_t i = 0; i < length; ++i) b->weights[row + i] = weight_of(s, b->targets[row + i]);
 }
 
 // The targets of examples.
@@ -139,7 +154,7 @@ static void fill_targets(source_t *s, const bpt_micro_batch_t *from) {
         memcpy(s->buffer.values, from->values, (size_t)(examples * columns) * sizeof(float));
     else
         memcpy(s->buffer.targets, from->labels, (size_t)examples * sizeof(uint32_t));
-    for (int64_t i = 0; i < examples; ++i) s->buffer.weights[i] = 1;
+    for (int64_t i = 0; i < examples; ++i) s->buffer.weights[i] = from->values ? 1 : weight_of(s, from->labels[i]);
 }
 
 static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end) {
@@ -181,7 +196,7 @@ bpt_status_t bpt_model_train_step(bpt_model_t *m, const bpt_micro_batch_t *micro
                                   bpt_train_result_t *result) {
     bpt_step_result_t done;
     BPT_TRY(check(m, micro, count, o));
-    source_t source = {.base = {.next = next}, .model = m, .micro = micro, .count = count, .lr = o->lr};
+    source_t source = {.base = {.next = next}, .model = m, .micro = micro, .count = count, .lr = o->lr, .class_weights = o->class_weights};
     for (int64_t i = 0; i < count; ++i) source.scored += scored_of(m, &micro[i]);
     const bpt_optimiser_step_t step = {.runner = m->runner,
                                        .source = &source.base,

@@ -44,6 +44,25 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e, const bpt_encoded_t 
 }
 
 enum { RIGHT, COUNTED };  // what accuracy is made of
+enum { ACCURACY, F1 };
+enum { WANTED, FOUND, CORRECT, COUNTS };  // of a class
+
+static void tally(bpt_measure_t *m, uint32_t wanted, uint32_t found) {
+    const size_t others = m->n_tally / COUNTS - 1;  // labels that the model does not know are one class, which it never gives
+    ++m->tally[COUNTS * (wanted < others ? wanted : others) + WANTED];
+    ++m->tally[COUNTS * found + FOUND];
+    m->tally[COUNTS * found + CORRECT] += wanted == found;
+}
+
+// The mean over the classes that occur, in the data or among the answers, as scikit-learn's f1_score(average="macro") has it.
+static double macro_f1(const bpt_measure_t *m) {
+    double sum = 0, classes = 0;
+    for (const double *c = m->tally; c < m->tally + m->n_tally; c += COUNTS) {
+        const double all = c[WANTED] + c[FOUND];
+        if (all > 0) sum += 2 * c[CORRECT] / all, ++classes;
+    }
+    return sum / classes;
+}
 
 // One forward pass serves loss, accuracy and probabilities.
 bpt_status_t bpt_accuracy_measure(const bpt_task_model_t *model, const bpt_batch_t *batch, bpt_measure_t *m) {
@@ -58,16 +77,20 @@ bpt_status_t bpt_accuracy_measure(const bpt_task_model_t *model, const bpt_batch
         m->best[s] = (uint32_t)best;
         m->sums[RIGHT] += batch->weights[s] > 0 && best == batch->targets[s];
         m->sums[COUNTED] += batch->weights[s] > 0 || !bpt_batch_knows(batch, s);
+        if (batch->weights[s] > 0 || !bpt_batch_knows(batch, s)) tally(m, bpt_batch_label(batch, s), (uint32_t)best);
     }
     m->loss += loss;
     return BPT_OK;
 }
 
-const bpt_metric_t bpt_accuracy_metrics[] = {{.name = "accuracy", .higher = true, .share = true}, {.name = NULL}};
+const bpt_metric_t bpt_accuracy_metrics[] = {{.name = "accuracy", .higher = true, .share = true},
+                                             {.name = "f1", .said = "f1 (macro)", .higher = true, .share = true},
+                                             {.name = NULL}};
 
 void bpt_accuracy_finish(const bpt_measure_t *m, int64_t scored, double value[BPT_MOST_METRICS]) {
     (void)scored;
-    value[0] = m->sums[RIGHT] / m->sums[COUNTED];
+    value[ACCURACY] = m->sums[RIGHT] / m->sums[COUNTED];
+    value[F1] = macro_f1(m);
 }
 
 const bpt_task_spec_t bpt_task_classify = {
@@ -83,6 +106,7 @@ const bpt_task_spec_t bpt_task_classify = {
     .inputs = inputs,
     .stage = stage,
     .build = build,
+    .tallies = true,
     .looks = BPT_LOOKS_LOGITS,
     .measure = bpt_accuracy_measure,
     .metrics = bpt_accuracy_metrics,

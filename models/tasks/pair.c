@@ -77,6 +77,7 @@ const bpt_task_spec_t bpt_task_pair = {
     .inputs = inputs,
     .stage = stage,
     .build = build,
+    .tallies = true,
     .looks = BPT_LOOKS_LOGITS,
     .measure = bpt_accuracy_measure,
     .metrics = bpt_accuracy_metrics,

@@ -37,6 +37,7 @@ typedef struct {
     const char *name;  // "accuracy"; NULL ends a list
     bool higher;       // is better
     bool share;        // of 1: people read it as a percentage
+    const char *said;  // its name for people; NULL: `name`
     bool spans;        // of spans: there where the labels are tags of spans (data/score/spans.h)
     bool written;      // of texts that the model writes: `measure` does not know it. Who trains may (trainer.h)
 } bpt_metric_t;
@@ -63,6 +64,8 @@ typedef struct {
     size_t n_nll, n_logits, n_best;  // room
     double loss;                     // sum of weights * nll
     double sums[BPT_MOST_SUMS];      // what the task's metrics are made of
+    double *tally;                   // [n_tally]: of tasks that tally, three counts of each class and of all others together: how often the
+    size_t n_tally;                  // data have it, it was given, and it was right
 } bpt_measure_t;
 
 typedef struct {
@@ -92,6 +95,7 @@ typedef struct {
     bpt_status_t (*stage)(const struct bpt_encoder *e, const bpt_batch_t *batch, float scale);
     // Appends its head on what a layer gave: a loss, or the logits (models/graph/encoder.h).
     void (*build)(const bpt_builder_t *b, struct bpt_encoder *e, const bpt_encoded_t *encoded);
+    bool tallies;    // its metrics are made of counts of each class
     uint32_t looks;  // BPT_LOOKS_*; a loss of whole sequences (scores_texts) is looked at in any case
     // Adds a micro-batch to what an evaluation measures, from what it looks at. `measure->nll` and `best` have room for its targets. The
     // loss is added already where it looks at that. NULL: the loss is all.

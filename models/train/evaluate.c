@@ -36,6 +36,12 @@ static bpt_status_t one_batch(bpt_runner_t *r, const bpt_task_model_t *model, co
     return task->measure ? task->measure(model, batch, m) : BPT_OK;
 }
 
+static bpt_status_t make_tally(const bpt_model_config_t *config, bpt_measure_t *m) {
+    if (!bpt_task_of(config)->tallies) return BPT_OK;
+    m->n_tally = 3 * (size_t)(config->classes + 1);
+    return bpt_alloc(m->n_tally, sizeof *m->tally, &m->tally);
+}
+
 static bpt_evaluation_t begin(void) {
     bpt_evaluation_t e = {0};
     for (int i = 0; i < BPT_MOST_METRICS; ++i) e.metric[i] = NAN;
@@ -65,6 +71,7 @@ static bpt_status_t add_ranks(bpt_ranks_t *ranks, bpt_status_t status, bpt_measu
     BPT_TRY(bpt_ranks_add(ranks, terms, (int)BPT_COUNT(terms)));
     m->loss = terms[0];
     memcpy(m->sums, terms + 2, sizeof m->sums);
+    if (m->n_tally) BPT_TRY(bpt_ranks_add(ranks, m->tally, (int)m->n_tally));
     return terms[1] > 0 ? bpt_fail(BPT_ERR_INTERRUPTED, "stopped while evaluating") : BPT_OK;
 }
 
@@ -78,6 +85,7 @@ bpt_status_t bpt_evaluate(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_ba
     BPT_TRY(source->seek(source, 0));
     BPT_TRY(bpt_runner_task_model(r, &model));
     bpt_status_t status = BPT_OK;
+    BPT_TRY_GOTO(make_tally(bpt_runner_config(r), &m), done);
     for (int64_t i = 0;; ++i) {
         bpt_batch_t batch;
         bool end = false;
@@ -100,6 +108,7 @@ done:
     bpt_free(m.nll);
     bpt_free(m.logits);
     bpt_free(m.best);
+    bpt_free(m.tally);
     return status;
 }
 

@@ -150,7 +150,7 @@ static void config_files_are_read_strictly(void **state) {
         {"{\"lr\": -1}", "key \"lr\" must be at least 0"},
         {"{\"causal\": 1}", "key \"causal\" must be true or false, not a whole number"},
         {"{\"schedule\": \"linear\"}", "key \"schedule\" must be constant, cosine"},
-        {"{\"data\": null}", "key \"data\" must be a string, not null"},
+        {"{\"data\": null}", "key \"data\" must be a string or a list of strings, not null"},
         {"{\"d-model\": 64}", "unknown key \"d-model\"; did you mean d_model?"},
         {"{\"out\": \"run\"}", "unknown key \"out\""},
         {"{\"k\": 4, \"k\": 5}", "line 1"},

@@ -360,7 +360,7 @@ static void published_counts_of_sst_are_met(void **state) {
         set_t set;
         bpt_split_t split;
         snprintf(path, sizeof path, "%s/data/%s", test_shared_dir(), cases[i].folder);
-        assert_ok(bpt_split_open(path, BPT_UNIT_WORD, true, &split));
+        assert_ok(bpt_split_open(BPT_ONE_PATH(path), BPT_UNIT_WORD, true, &split));
         const bpt_examples_options_t options = {.labelled = true, .subtrees = cases[i].subtrees};
         assert_ok(read_set(&split.part[cases[i].part], BPT_UNIT_WORD, &options, &set));
         assert_int_equal(set.examples.count, cases[i].examples);

@@ -215,7 +215,7 @@ static void texts_of_the_lines_are_one_text(void **state) {
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
         bpt_text_t *text;
         test_write_file(test_path("lines"), cases[i].lines, strlen(cases[i].lines));
-        assert_ok(bpt_running_open(test_path("lines"), &cases[i].how, &text));
+        assert_ok(bpt_running_open(BPT_ONE_PATH(test_path("lines")), &cases[i].how, &text));
         const bpt_range_t range = bpt_text_range(text);
         assert_int_equal(range.bytes, strlen(cases[i].wanted));
         assert_memory_equal(range.data, cases[i].wanted, range.bytes);
@@ -234,7 +234,7 @@ static void long_files_are_read_in_blocks(void **state) {
     assert_ok(bpt_alloc(LINES * 40, 1, &lines));
     for (int i = 0; i < LINES; ++i) used += (size_t)sprintf(lines + used, "{\"n\": %d, \"text\": \"w%d\"}\n", i, i);
     test_write_file(test_path("long"), lines, used);
-    assert_ok(bpt_running_open(test_path("long"), &how, &text));
+    assert_ok(bpt_running_open(BPT_ONE_PATH(test_path("long")), &how, &text));
     bpt_range_t rest = bpt_text_range(text), line;
     for (int i = 0; i < LINES; ++i) {
         char wanted[16];
@@ -245,7 +245,7 @@ static void long_files_are_read_in_blocks(void **state) {
     bpt_text_close(text);
     memcpy(lines + used - 4, "\\x", 2);
     test_write_file(test_path("long"), lines, used);
-    assert_fails(bpt_running_open(test_path("long"), &how, &text), BPT_ERR_INPUT, "long: line 70000, column");
+    assert_fails(bpt_running_open(BPT_ONE_PATH(test_path("long")), &how, &text), BPT_ERR_INPUT, "long: line 70000, column");
     bpt_free(lines);
 }
 
@@ -272,7 +272,7 @@ static void lines_without_the_text_are_refused(void **state) {
         bpt_running_t how = cases[i].how;
         how.format = BPT_FORMAT_JSONL;
         test_write_file(test_path("bad"), cases[i].lines, strlen(cases[i].lines));
-        assert_fails(bpt_running_open(test_path("bad"), &how, &text), BPT_ERR_INPUT, cases[i].message);
+        assert_fails(bpt_running_open(BPT_ONE_PATH(test_path("bad")), &how, &text), BPT_ERR_INPUT, cases[i].message);
     }
     assert_int_equal(bpt_alloc_live(), 0);
 }

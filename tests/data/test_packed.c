@@ -306,12 +306,12 @@ static void packed_parts_of_a_folder_are_found(void **state) {
     test_write_file(test_path("parts/valid.en.xz"), packed_xz, sizeof packed_xz);
     test_write_file(test_path("parts/test.en"), "as it is\n", 9);
     test_write_file(test_path("parts/train.de.zst"), packed_zstd, sizeof packed_zstd);
-    assert_ok(bpt_split_open_language(folder, "en", &split));
+    assert_ok(bpt_split_open_language(BPT_ONE_PATH(folder), "en", &split));
     assert_int_equal(split.part[BPT_TRAIN].bytes, PACKED_BYTES);
     assert_int_equal(split.part[BPT_VALID].bytes, PACKED_BYTES);
     assert_int_equal(split.part[BPT_TEST].bytes, 9);
     bpt_split_close(&split);
-    assert_ok(bpt_split_open_language(folder, "de", &split));
+    assert_ok(bpt_split_open_language(BPT_ONE_PATH(folder), "de", &split));
     assert_int_equal(split.part[BPT_TRAIN].bytes, PACKED_BYTES);
     assert_int_equal(split.part[BPT_VALID].bytes, 0);
     bpt_split_close(&split);

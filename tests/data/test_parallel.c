@@ -206,13 +206,14 @@ static void files_of_a_language_are_found_by_their_ending(void **state) {
     bpt_split_t split;
     assert_int_equal(mkdir(folder, 0777), 0);
     for (size_t i = 0; i < BPT_COUNT(names); ++i) test_write_file(test_path("pair/%s", names[i]), names[i], strlen(names[i]));
-    assert_ok(bpt_split_open_language(folder, "de", &split));
+    assert_ok(bpt_split_open_language(BPT_ONE_PATH(folder), "de", &split));
     assert_memory_equal(split.part[BPT_TRAIN].data, "train.de", 8);
     assert_memory_equal(split.part[BPT_VALID].data, "valid.de", 8);
     assert_int_equal(split.part[BPT_TEST].bytes, 0);
     bpt_split_close(&split);
-    assert_fails(bpt_split_open_language(folder, "n", &split), BPT_ERR_INPUT, "no file whose name holds 'train' and ends in '.n'");
-    assert_fails(bpt_split_open_language(test_path("pair/train.en"), "en", &split), BPT_ERR_INPUT, "is no folder");
+    assert_fails(bpt_split_open_language(BPT_ONE_PATH(folder), "n", &split), BPT_ERR_INPUT,
+                 "no file whose name holds 'train' and ends in '.n'");
+    assert_fails(bpt_split_open_language(BPT_ONE_PATH(test_path("pair/train.en")), "en", &split), BPT_ERR_INPUT, "is no folder");
 }
 
 int main(void) {

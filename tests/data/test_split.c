@@ -48,7 +48,7 @@ static void files_of_a_folder_are_found_by_name(void **state) {
         char name[32];
         snprintf(name, sizeof name, "good%zu", i);
         bpt_split_t split;
-        assert_ok(bpt_split_open(folder_of(name, cases[i].files), BPT_UNIT_BYTE, false, &split));
+        assert_ok(bpt_split_open(BPT_ONE_PATH(folder_of(name, cases[i].files)), BPT_UNIT_BYTE, false, &split));
         for (int p = 0; p < BPT_PARTS; ++p) {
             const char *want = cases[i].parts[p] ? cases[i].parts[p] : "";
             assert_int_equal(split.part[p].bytes, strlen(want));
@@ -78,12 +78,13 @@ static void folders_that_leave_a_doubt_are_refused(void **state) {
         char name[32];
         snprintf(name, sizeof name, "bad%zu", i);
         bpt_split_t split;
-        assert_fails(bpt_split_open(folder_of(name, cases[i].files), BPT_UNIT_BYTE, false, &split), BPT_ERR_INPUT, cases[i].message);
+        assert_fails(bpt_split_open(BPT_ONE_PATH(folder_of(name, cases[i].files)), BPT_UNIT_BYTE, false, &split), BPT_ERR_INPUT,
+                     cases[i].message);
     }
     bpt_split_t split;
     test_write_file(test_path("bad0/empty"), "", 0);
-    assert_fails(bpt_split_open(test_path("bad0/empty"), BPT_UNIT_BYTE, false, &split), BPT_ERR_INPUT, "is empty");
-    assert_fails(bpt_split_open(test_path("nowhere"), BPT_UNIT_BYTE, false, &split), BPT_ERR_IO, "nowhere");
+    assert_fails(bpt_split_open(BPT_ONE_PATH(test_path("bad0/empty")), BPT_UNIT_BYTE, false, &split), BPT_ERR_INPUT, "is empty");
+    assert_fails(bpt_split_open(BPT_ONE_PATH(test_path("nowhere")), BPT_UNIT_BYTE, false, &split), BPT_ERR_IO, "nowhere");
     assert_int_equal(bpt_alloc_live(), live);
 }
 
@@ -95,7 +96,7 @@ static void assert_cut(const char *thing, size_t n, bool last_newline, bpt_unit_
     const char *path = test_path("one.txt");
     test_write_file(path, text, n * size - (last_newline ? 0 : 1));
     bpt_split_t split;
-    assert_ok(bpt_split_open(path, unit, by_lines, &split));
+    assert_ok(bpt_split_open(BPT_ONE_PATH(path), unit, by_lines, &split));
     size_t at = 0;
     for (int p = 0; p < BPT_PARTS; ++p) {
         const bpt_range_t *part = &split.part[p];
@@ -130,11 +131,12 @@ static void a_file_too_small_to_cut_is_refused(void **state) {
     (void)state;
     bpt_split_t split;
     test_write_file(test_path("two"), "a\nb\n", 4);
-    assert_fails(bpt_split_open(test_path("two"), BPT_UNIT_WORD, true, &split), BPT_ERR_INPUT, "two has 2 lines, too few");
+    assert_fails(bpt_split_open(BPT_ONE_PATH(test_path("two")), BPT_UNIT_WORD, true, &split), BPT_ERR_INPUT, "two has 2 lines, too few");
     test_write_file(test_path("one"), "a", 1);
-    assert_fails(bpt_split_open(test_path("one"), BPT_UNIT_BYTE, false, &split), BPT_ERR_INPUT, "one has 1 byte, too few");
+    assert_fails(bpt_split_open(BPT_ONE_PATH(test_path("one")), BPT_UNIT_BYTE, false, &split), BPT_ERR_INPUT, "one has 1 byte, too few");
     test_write_file(test_path("latin"), "caf\xE9 au lait\n", 13);
-    assert_fails(bpt_split_open(test_path("latin"), BPT_UNIT_CHAR, false, &split), BPT_ERR_INPUT, "line 1, byte 3: not valid UTF-8");
+    assert_fails(bpt_split_open(BPT_ONE_PATH(test_path("latin")), BPT_UNIT_CHAR, false, &split), BPT_ERR_INPUT,
+                 "line 1, byte 3: not valid UTF-8");
 }
 
 static void tinyshakespeare_is_cut_as_its_parts_are(void **state) {
@@ -143,11 +145,11 @@ static void tinyshakespeare_is_cut_as_its_parts_are(void **state) {
     char folder[512];
     snprintf(folder, sizeof folder, "%s/data/tinyshakespeare", test_shared_dir());
     bpt_split_t parts, whole;
-    assert_ok(bpt_split_open(folder, BPT_UNIT_BYTE, false, &parts));
+    assert_ok(bpt_split_open(BPT_ONE_PATH(folder), BPT_UNIT_BYTE, false, &parts));
     bpt_strbuf_t all = {0};
     for (int p = 0; p < BPT_PARTS; ++p) assert_ok(bpt_strbuf_append(&all, parts.part[p].data, parts.part[p].bytes));
     test_write_file(test_path("whole.txt"), all.data, all.length);
-    assert_ok(bpt_split_open(test_path("whole.txt"), BPT_UNIT_BYTE, false, &whole));
+    assert_ok(bpt_split_open(BPT_ONE_PATH(test_path("whole.txt")), BPT_UNIT_BYTE, false, &whole));
     for (int p = 0; p < BPT_PARTS; ++p) assert_int_equal(whole.part[p].bytes, parts.part[p].bytes);
     bpt_strbuf_free(&all);
     bpt_split_close(&parts);

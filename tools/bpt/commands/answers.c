@@ -117,6 +117,7 @@ static bpt_status_t print_answer(const group_t *g, const asked_t *asked) {
     cli_answer_t a = {.line = &asked->line,
                       .options = &g->options,
                       .nth = asked->nth,
+                      .temperature = g->answers->temperature,
                       .classes = c->classes,
                       .labels = (const char *const *)g->answers->trained->labels.name};
     if (asked->example >= 0) {

@@ -18,12 +18,14 @@ typedef struct {
     const uint32_t *best;                   // [rows]
     int64_t rows, classes;
     const char *const *labels;
+    double temperature;  // by which logits are divided before they become probabilities
 } cli_answer_t;
 
 typedef struct {
     const cli_options_t *o;
     cli_trained_t *trained;
     bpt_examples_options_t options;  // how a line is read
+    double temperature;              // handed on to `print`
     bpt_status_t (*print)(const cli_options_t *o, const cli_answer_t *answer);
 } cli_answers_t;
 

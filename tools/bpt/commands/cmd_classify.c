@@ -8,6 +8,7 @@
 #include "tools/bpt/corpus/example_options.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
+#include "tools/bpt/report/calibration.h"
 #include "tools/bpt/runs/trained.h"
 
 // `label` NULL: the line was blank.
@@ -32,7 +33,8 @@ static bpt_status_t print(const cli_options_t *o, const cli_answer_t *a) {
     float *probabilities;
     BPT_TRY(bpt_alloc((size_t)a->classes, sizeof *probabilities, &probabilities));
     const char *label = a->logits ? a->labels[a->best[0]] : NULL;
-    if (label) (void)bpt_softmax(a->logits, a->classes, probabilities);
+    for (int64_t i = 0; label && i < a->classes; ++i) probabilities[i] = (float)((double)a->logits[i] / a->temperature);
+    if (label) (void)bpt_softmax(probabilities, a->classes, probabilities);
     bpt_status_t status = BPT_OK;
     if (o->use.json) {
         status = print_json(o, a, label, probabilities);
@@ -64,10 +66,15 @@ static bpt_status_t answer(const cli_options_t *o, cli_trained_t *t) {
     const bpt_task_spec_t *task = bpt_task_of(&t->config);
     const char *path = o->n_arguments < 2 ? "-" : o->arguments[1];
     bpt_csv_columns_t cells = {0};
-    cli_answers_t answers = {.o = o, .trained = t, .print = print};
+    cli_answers_t answers = {.o = o, .trained = t, .print = print, .temperature = 1};
     if (!task->labelled || task->per_token)
         return bpt_fail(BPT_ERR_USAGE, "%s is %s, not a classifier%s", o->arguments[0], task->model, task->labelled ? "; use bpt tag" : "");
     BPT_TRY(read_options(o, t, path, &answers.options));
+    if (o->use.calibrated && o->use.with.count)
+        return bpt_fail(BPT_ERR_USAGE, "--calibrated is by the temperature of one run, and --with are several; leave one of them out");
+    if (o->use.calibrated && !t->run)
+        return bpt_fail(BPT_ERR_USAGE, "--calibrated is for runs, which keep a temperature; %s is a model file", o->arguments[0]);
+    if (o->use.calibrated) BPT_TRY(cli_temperature_read(o->arguments[0], t->checkpoint.folder, &answers.temperature));
     answers.options.cells = &cells;
     return cli_answer_lines(&answers, path);
 }
@@ -100,6 +107,7 @@ const cli_command_t cli_command_classify = {
         "batch. The last digits of a probability can depend on how lines were batched.",
     .examples = "  bpt classify run reviews.txt\n  bpt classify run reviews.jsonl --text-field body\n  bpt classify run reviews.txt.gz\n  "
                 "bpt classify run-a --with run-b --with run-c reviews.txt\n  "
+                "bpt classify run reviews.csv --calibrated\n  "
                 "echo 'a moving and funny film' | "
                 "bpt classify run --json\n  tail -f log.txt | bpt "
                 "classify run --json --with-input | jq -r "

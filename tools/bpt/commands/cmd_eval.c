@@ -14,6 +14,7 @@
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
 #include "tools/bpt/report/answers_right.h"
+#include "tools/bpt/report/calibration.h"
 #include "tools/bpt/report/class_table.h"
 #include "tools/bpt/report/eval_files.h"
 #include "tools/bpt/report/span_table.h"
@@ -31,6 +32,7 @@ typedef struct {
     size_t n_nll;
     cli_span_table_t spans;
     cli_class_table_t classes;
+    cli_calibration_t calibration;
     cli_answers_right_t *right;  // NULL: not wanted
     const char *const *labels;
 } kept_t;
@@ -98,6 +100,7 @@ static bpt_status_t fill_json(json_t *object, const result_t *r) {
     BPT_TRY(fill_unknown_json(object, r->unknown));
     BPT_TRY(cli_span_table_to_json(&r->kept->spans, object));
     BPT_TRY(cli_class_table_to_json(&r->kept->classes, !r->kept->spans.types, object));
+    BPT_TRY(cli_calibration_to_json(&r->kept->calibration, object));
     BPT_TRY(bpt_json_set_int(object, "scored", e->n_scored));
     if (e->n_unknown) BPT_TRY(bpt_json_set_int(object, "unknown_labels", e->n_unknown));
     BPT_TRY(bpt_json_set_int(object, "tokens", e->n_tokens));
@@ -150,7 +153,8 @@ static bpt_status_t print_text(const result_t *r) {
     if (e->n_scored) printf("loss         %.6f nats\n", e->loss);
     for (int i = 0; task->metrics && task->metrics[i].name; ++i)
         if (isfinite(e->metric[i]))
-            printf(task->metrics[i].share ? "%-12s %.4f %%\n" : "%-12s %.6f\n", task->metrics[i].name,
+            printf(task->metrics[i].share ? "%-12s %.4f %%\n" : "%-12s %.6f\n",
+                   task->metrics[i].said ? task->metrics[i].said : task->metrics[i].name,
                    task->metrics[i].share ? 100 * e->metric[i] : e->metric[i]);
     if (task->predicts_text) print_of_text(r);
     print_all_unknown(r);
@@ -160,6 +164,7 @@ static bpt_status_t print_text(const result_t *r) {
         printf("unknown      %" PRId64 " %s have labels that the model does not know: wrong, and not in the loss\n", e->n_unknown,
                task->counted);
     cli_span_table_print(&r->kept->spans, r->o->use.per_class);
+    cli_calibration_print(&r->kept->calibration);
     return r->o->use.per_class ? cli_class_table_print(&r->kept->classes, !r->kept->spans.types) : BPT_OK;
 }
 
@@ -174,6 +179,7 @@ static bpt_status_t keep(void *user, const bpt_batch_t *batch, const bpt_measure
         if (example >= p->count) p->count = example + 1;
     }
     cli_class_table_add(&p->classes, batch, measure->best);
+    BPT_TRY(cli_calibration_add(&p->calibration, batch, measure));
     if (p->right) BPT_TRY(cli_answers_right_add(p->right, p->classes.task, p->labels, batch, measure->best));
     return cli_span_table_add(&p->spans, batch, measure->best);
 }
@@ -209,8 +215,15 @@ static bpt_status_t put_gradient(void *user) {
     return bpt_runner_save_gradient(f->trained->runner, 1.0 / (double)e.n_scored, f->o->use.grad);
 }
 
+static bpt_status_t put_temperature(void *user) {
+    const files_t *f = user;
+    return f->kept->calibration.fits ? cli_temperature_write(f->o->arguments[0], f->trained->checkpoint.folder, &f->kept->calibration)
+                                     : BPT_OK;
+}
+
 static bpt_status_t write_files(void *user) {
     bpt_status_t status = put_predictions(user);
+    status = cli_finish(status, put_temperature, user);
     status = cli_finish(status, put_nll, user);
     status = cli_finish(status, put_right, user);
     return cli_finish(status, put_gradient, user);
@@ -221,7 +234,7 @@ static bpt_status_t measure(const cli_options_t *o, cli_trained_t *t, bpt_batch_
     bpt_status_t status = *o->use.nll ? bpt_evaluate_nll(t->runner, source, keep, kept, e, &kept->nll, &kept->n_nll)
                                       : bpt_evaluate(t->runner, source, keep, kept, e);
     if (status == BPT_OK && e->n_scored) status = check_finite(t, e->loss);
-    return status;
+    return status == BPT_OK ? cli_calibration_finish(&kept->calibration) : status;
 }
 
 static bpt_status_t print(const result_t *result) {
@@ -240,6 +253,10 @@ static bpt_status_t open_tables(const cli_trained_t *t, kept_t *kept) {
 static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, const cli_eval_data_t *data, bpt_batch_source_t *source,
                              cli_answers_right_t *right) {
     kept_t kept = {.predictions = *o->use.predictions, .outputs = t->config.classes, .right = right};
+    kept.calibration = (cli_calibration_t){.wanted = o->use.calibration || o->use.fit_temperature,
+                                           .fits = o->use.fit_temperature,
+                                           .task = bpt_task_of(&t->config),
+                                           .classes = t->config.classes};
     files_t files = {o, t, source, &kept};
     bpt_evaluation_t e;
     bpt_status_t status = open_tables(t, &kept);
@@ -249,6 +266,7 @@ static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, const cli
     if (status == BPT_OK) status = cli_finish(print(&result), write_files, &files);
     cli_span_table_close(&kept.spans);
     cli_class_table_close(&kept.classes);
+    cli_calibration_free(&kept.calibration);
     bpt_free(kept.values);
     bpt_free(kept.nll);
     return status;
@@ -288,12 +306,22 @@ static bpt_status_t evaluate_shifts(cli_options_t *o, cli_trained_t *t, cli_prog
 
 static bpt_status_t check_classes(const cli_options_t *o, const cli_trained_t *t, const cli_answers_right_t *right) {
     const bpt_task_spec_t *task = bpt_task_of(&t->config);
-    if (task->labelled || !(right || o->use.per_class)) return BPT_OK;
-    return bpt_fail(BPT_ERR_USAGE, "%s is for models that choose labels, and %s is %s",
-                    o->use.per_class ? "--per-class"
-                    : *o->use.right  ? "--right-out"
-                                     : "the comparison of two runs",
-                    o->arguments[0], task->model);
+    const char *option = right                    ? "the comparison of two runs"
+                         : o->use.per_class       ? "--per-class"
+                         : o->use.fit_temperature ? "--fit-temperature"
+                         : o->use.calibration     ? "--calibration"
+                         : *o->use.right          ? "--right-out"
+                                                  : NULL;
+    if (!option) return BPT_OK;
+    if (!task->labelled)
+        return bpt_fail(BPT_ERR_USAGE, "%s is for models that choose labels, and %s is %s", option, o->arguments[0], task->model);
+    if (t->config.crf && (o->use.calibration || o->use.fit_temperature))
+        return bpt_fail(BPT_ERR_USAGE, "%s is for probabilities of labels, and the CRF of %s gives those of whole sequences", option,
+                        o->arguments[0]);
+    if (o->use.fit_temperature && (right || o->use.with.count || !t->run))
+        return bpt_fail(BPT_ERR_USAGE, "--fit-temperature is for one run, which keeps the temperature%s",
+                        t->run ? "" : "; bpt import makes a run of a model file");
+    return BPT_OK;
 }
 
 // The run that is the first argument.
@@ -308,6 +336,7 @@ static bpt_status_t evaluate_run(cli_options_t *o, cli_answers_right_t *right, c
     if (status == BPT_OK && o->use.with.count && *o->use.grad)
         status = bpt_fail(BPT_ERR_USAGE, "--grad-out is for one model; leave --with out");
     if (status == BPT_OK) status = check_classes(o, &trained, right);
+    if (o->use.fit_temperature && cli_option_source(o, "split") == CLI_FROM_DEFAULT) o->data.part = BPT_VALID;
     if (status == BPT_OK) status = evaluate_shifts(o, &trained, &progress, right);
     cli_progress_clear(&progress);  // of an evaluation that failed
     cli_trained_close(&trained);
@@ -336,7 +365,7 @@ static bpt_status_t compare_runs(cli_options_t *o) {
     if (*o->use.nll || *o->use.right || *o->use.grad || *o->use.predictions)
         return bpt_fail(BPT_ERR_USAGE, "two runs give two results, which one file cannot hold; evaluate %s and %s one by one",
                         o->arguments[0], o->arguments[1]);
-    if (!strcmp(o->data.path, "-"))
+    if (!strcmp(cli_data_path(&o->data), "-"))
         return bpt_fail(BPT_ERR_USAGE, "--data -: two runs read the data twice, which the standard input allows only once; name a file");
     if (o->use.with.count)
         return bpt_fail(BPT_ERR_USAGE, "--with goes with one run: two that are compared are evaluated one by one; leave %s out",
@@ -385,9 +414,12 @@ const cli_command_t cli_command_eval = {
         "With OTHER, a second run, both are evaluated on the same data, and McNemar's exact test says how probable such a difference is by "
         "chance alone: of classifiers it counts examples or pairs, of taggers sequences whose tags are all right. "
         "With --with RUN, once or several times, the runs answer together, by the mean of their probabilities. "
+        "--calibration says how far the probabilities of answers can be trusted (expected calibration error, 15 bins), and "
+        "--fit-temperature finds a temperature for them. "
         "Without --data it uses the test part of the data that the run was trained on; of one file of examples the part that "
         "training has cut off.",
     .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data other.txt.xz\n  bpt eval run --per-class\n"
+                "  bpt eval run --fit-temperature\n"
                 "  bpt eval run-a run-b --data test.tsv\n  bpt eval run-a --with run-b --with run-c\n  bpt eval run --data other.tsv "
                 "--where 1=books\n  bpt eval run "
                 "--data ids.txt --unit ids --nll-out nll.json "

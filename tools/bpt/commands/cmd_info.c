@@ -114,7 +114,7 @@ static bpt_status_t add_training(const info_t *info, json_t *o) {
     BPT_TRY(bpt_json_set_u64(o, "seed", s->seed));
     BPT_TRY(bpt_json_set_text(o, "version", s->version));
     BPT_TRY(bpt_json_set_text(o, "precision", bpt_precision_names[t->stored.train.precision]));
-    if (*t->stored.data.path) BPT_TRY(cli_json_set_bytes(o, "data", t->stored.data.path, strlen(t->stored.data.path)));
+    if (t->stored.data.paths.count) BPT_TRY(cli_option_to_json(&t->stored, cli_option_find(CLI_TRAIN, "data"), o));
     if (*s->data) BPT_TRY(bpt_json_set_text(o, "data_fingerprint", s->data));
     if (!isfinite(s->best_loss)) return BPT_OK;
     BPT_TRY(bpt_json_set_text(o, "best_by", bpt_best_by_names[t->stored.train.best_by]));
@@ -191,7 +191,7 @@ static void print_training(const cli_trained_t *t) {
     cli_duration_text(s->seconds, time, sizeof time);
     printf("trained     step %" PRId64 " of %" PRId64 ", epoch %.2f, %" PRId64 " tokens, %s, seed %" PRIu64 ", %s, by bpt %s\n", s->step,
            t->stored.train.steps, s->epoch, s->tokens, time, s->seed, bpt_precision_names[t->stored.train.precision], s->version);
-    if (*t->stored.data.path) printf("data        %s\n", t->stored.data.path);
+    for (size_t i = 0; i < t->stored.data.paths.count; ++i) printf("%-12s%s\n", i ? "" : "data", t->stored.data.paths.item[i]);
     if (isfinite(s->best_loss))
         printf("best        validation %s %.4f at step %" PRId64 "\n", bpt_best_by_names[t->stored.train.best_by], fabs(s->best_loss),
                s->best_step);

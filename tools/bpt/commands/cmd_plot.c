@@ -154,11 +154,19 @@ static double rate_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return
 static double accuracy_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return (void)kind, 100 * line->accuracy; }
 static double bleu_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return (void)kind, line->bleu; }
 
-// Metrics that have a panel of their own where a run has them.
+static double f1_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return (void)kind, 100 * line->f1; }
+static double learning_rate_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return (void)kind, line->lr; }
+static double gradient_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return (void)kind, line->grad_norm; }
+
+// Numbers that have a panel of their own where a run has them, of evaluations or ("") of training.
 static const struct {
-    const char *title;
+    const char *title, *eval;
     field_t of;
-} measured[] = {{"accuracy (%)", accuracy_of}, {"BLEU", bleu_of}};
+} measured[] = {{"accuracy (%)", "valid", accuracy_of},
+                {"f1 (%)", "valid", f1_of},
+                {"BLEU", "valid", bleu_of},
+                {"learning rate", "", learning_rate_of},
+                {"gradient norm", "", gradient_of}};
 
 static bool has(const plot_run_t *runs, int n_runs, field_t field) {
     for (int r = 0; r < n_runs; ++r)
@@ -206,7 +214,7 @@ static bpt_status_t add_measured(chart_t *chart, const plot_run_t *runs, int n_r
         if (!has(runs, n_runs, measured[m].of)) continue;
         chart_panel_t *panel = &chart->panel[chart->n_panels++];
         *panel = (chart_panel_t){.title = measured[m].title, .share = 1};
-        for (int r = 0; r < n_runs; ++r) BPT_TRY(add_curve(panel, &runs[r], r, "valid", measured[m].of, x_of, runs[r].kind));
+        for (int r = 0; r < n_runs; ++r) BPT_TRY(add_curve(panel, &runs[r], r, measured[m].eval, measured[m].of, x_of, runs[r].kind));
     }
     return BPT_OK;
 }

@@ -50,13 +50,25 @@ static bpt_status_t make_sums(const cli_options_t *o, int part, bpt_examples_t *
 
 static bool is_summation(const char *path) { return !strcmp(path, summation) && !bpt_file_exists(path) && !bpt_folder_exists(path); }
 
+static bpt_status_t fail_several(const char *path) {
+    return bpt_fail(BPT_ERR_INPUT, "%s: a part of vectors is one safetensors file; join x and y of the files, or name one of them", path);
+}
+
+static bool has_arrays(const bpt_paths_t *paths) {
+    bool any = false;
+    for (size_t i = 0; i < paths->count; ++i) any |= is_summation(paths->path[i]) || bpt_arrays_is_file(paths->path[i]);
+    return any;
+}
+
 // Reads the parts from `first` to `last` of a folder, as far as they are there, unless it is one of texts.
 static bpt_status_t read_folder(const char *folder, int first, int last, bpt_examples_t parts[BPT_PARTS]) {
-    char *path[BPT_PARTS] = {0};
+    bpt_part_paths_t path[BPT_PARTS] = {{0}};
     bpt_status_t status = bpt_folder_exists(folder) ? bpt_split_find(folder, "safetensors", path) : BPT_OK;
-    for (int part = first; part <= last && path[first] && status == BPT_OK; ++part)
-        if (path[part]) status = bpt_arrays_read(path[part], &parts[part]);
-    for (int part = 0; part < BPT_PARTS; ++part) bpt_free(path[part]);
+    for (int part = first; part <= last && path[first].count && status == BPT_OK; ++part) {
+        if (path[part].count > 1) status = fail_several(path[part].path[1]);
+        if (path[part].count == 1) status = bpt_arrays_read(path[part].path[0], &parts[part]);
+    }
+    for (int part = 0; part < BPT_PARTS; ++part) bpt_part_paths_free(&path[part]);
     return status;
 }
 
@@ -64,23 +76,26 @@ static bpt_status_t check_parts(const cli_options_t *o, const bpt_examples_t par
     for (int part = 1; part < BPT_PARTS; ++part)
         if (parts[part].count &&
             (parts[part].vectors.columns != parts[0].vectors.columns || parts[part].values.columns != parts[0].values.columns))
-            return bpt_fail(BPT_ERR_INPUT, "%s: the parts differ: x has %lld and %lld columns, y has %lld and %lld", o->data.path,
-                            (long long)parts[0].vectors.columns, (long long)parts[part].vectors.columns, (long long)parts[0].values.columns,
-                            (long long)parts[part].values.columns);
+            return bpt_fail(BPT_ERR_INPUT, "%s: the parts differ: x has %lld and %lld columns, y has %lld and %lld",
+                            cli_data_path(&o->data), (long long)parts[0].vectors.columns, (long long)parts[part].vectors.columns,
+                            (long long)parts[0].values.columns, (long long)parts[part].values.columns);
     return BPT_OK;
 }
 
 static bpt_status_t read_arrays(cli_options_t *o, cli_corpus_t *corpus, bool *done) {
-    for (int part = 0; is_summation(o->data.path) && part < BPT_PARTS; ++part) {
+    const bpt_paths_t paths = cli_data_paths(&o->data);
+    const char *path = cli_data_path(&o->data);
+    if (paths.count > 1) return has_arrays(&paths) ? fail_several(paths.path[1]) : BPT_OK;
+    for (int part = 0; is_summation(path) && part < BPT_PARTS; ++part) {
         BPT_TRY(make_sums(o, part, &corpus->examples[part]));
         *done = true;
     }
     if (*done) return BPT_OK;
-    if (bpt_arrays_is_file(o->data.path)) {
+    if (bpt_arrays_is_file(path)) {
         *done = true;
-        return split_arrays(&o->data, o->train.seed, o->data.path, BPT_TRAIN, BPT_TEST, corpus->examples);
+        return split_arrays(&o->data, o->train.seed, path, BPT_TRAIN, BPT_TEST, corpus->examples);
     }
-    BPT_TRY(read_folder(o->data.path, BPT_TRAIN, BPT_TEST, corpus->examples));
+    BPT_TRY(read_folder(path, BPT_TRAIN, BPT_TEST, corpus->examples));
     *done = corpus->examples[BPT_TRAIN].count > 0;
     return *done ? check_parts(o, corpus->examples) : BPT_OK;
 }
@@ -103,7 +118,8 @@ bpt_status_t cli_arrays_make(cli_options_t *o, cli_corpus_t *corpus, bool *done)
     *done = false;
     if (!bpt_task_of(&o->model)->values) return BPT_OK;
     BPT_TRY(read_arrays(o, corpus, done));
-    for (int part = 0; *done && part < BPT_PARTS; ++part) BPT_TRY(check_array_room(o->data.path, &o->model, &corpus->examples[part]));
+    for (int part = 0; *done && part < BPT_PARTS; ++part)
+        BPT_TRY(check_array_room(cli_data_path(&o->data), &o->model, &corpus->examples[part]));
     if (*done) o->data.unit = BPT_UNIT_IDS;
     return BPT_OK;
 }
@@ -114,11 +130,14 @@ static bpt_status_t check_arrays(const char *path, const bpt_model_config_t *m, 
                     (long long)e->vectors.columns, (long long)e->values.columns, m->d_input, (long long)m->classes);
 }
 
-bpt_status_t cli_arrays_make_eval(const cli_options_t *o, const char *path, const cli_trained_t *t, bpt_examples_t *out, bool *done) {
+bpt_status_t cli_arrays_make_eval(const cli_options_t *o, const bpt_paths_t *paths, const cli_trained_t *t, bpt_examples_t *out,
+                                  bool *done) {
     bpt_examples_t parts[BPT_PARTS] = {0};
     *done = false;
+    const char *path = paths->path[0];
     if (!t->config.d_input) return BPT_OK;
     *done = true;
+    if (paths->count > 1) return fail_several(paths->path[1]);
     if (is_summation(path)) {
         cli_options_t made = t->stored;
         made.model.d_input = t->config.d_input;

@@ -8,6 +8,7 @@
 #include "data/examples/examples_arrays.h"
 #include "data/examples/fingerprint.h"
 #include "models/config/config_json.h"
+#include "tools/bpt/corpus/class_weights.h"
 #include "tools/bpt/corpus/defaults.h"
 #include "tools/bpt/corpus/readers.h"
 #include "tools/bpt/corpus/side_files.h"
@@ -51,7 +52,7 @@ static int64_t vocab_size(const cli_corpus_t *corpus) {
 }
 
 // What only the data can tell about a model.
-static bpt_status_t complete_model(cli_options_t *o, const cli_corpus_t *corpus) {
+static bpt_status_t complete_model(cli_options_t *o, cli_corpus_t *corpus) {
     bpt_model_config_t *m = &o->model;
     const cli_reader_t *reader = cli_reader_of(m);
     if (o->data.vectors.count && !o->run.resume) {
@@ -65,8 +66,10 @@ static bpt_status_t complete_model(cli_options_t *o, const cli_corpus_t *corpus)
     }
     if (bpt_task_of(m)->labelled) {
         m->classes = (int64_t)corpus->labels.count;
-        if (m->classes < 2) return bpt_fail(BPT_ERR_INPUT, "%s: fewer than two different labels; there is nothing to learn", o->data.path);
+        if (m->classes < 2)
+            return bpt_fail(BPT_ERR_INPUT, "%s: fewer than two different labels; there is nothing to learn", cli_data_path(&o->data));
     }
+    BPT_TRY(cli_class_weights_fill(o, corpus));
     return reader->fill_from_data ? reader->fill_from_data(o, corpus) : BPT_OK;
 }
 
@@ -119,7 +122,8 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
 static bpt_status_t open_files(const cli_options_t *o, cli_corpus_t *corpus) {
     const cli_reader_t *reader = cli_reader_of(&o->model);
     if (reader->open_files) return reader->open_files(o, corpus);
-    return cli_split_open(&o->data, &o->model, o->train.seed, o->data.path, &corpus->split);
+    const bpt_paths_t paths = cli_data_paths(&o->data);
+    return cli_split_open(&o->data, &o->model, o->train.seed, &paths, &corpus->split);
 }
 
 bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, bpt_vocab_t *source_vocab, bpt_labels_t node_labels,
@@ -143,6 +147,7 @@ void cli_corpus_close(cli_corpus_t *corpus) {
         bpt_examples_free(&corpus->examples[part]);
     }
     bpt_labels_free(&corpus->labels);
+    bpt_free(corpus->class_weights);
     bpt_vocab_destroy(corpus->vocab);
     bpt_vocab_destroy(corpus->source_vocab);
     bpt_split_close(&corpus->split);

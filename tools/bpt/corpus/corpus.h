@@ -5,7 +5,7 @@
 
 #include "tools/bpt/corpus/loaded.h"
 
-// Reads o->data.path. `vocab`, `source_vocab` and `node_labels` become the corpus's, also in case of an error; NULL, empty: made from the
+// Reads o->data.paths. `vocab`, `source_vocab` and `node_labels` become the corpus's, also in case of an error; NULL, empty: made from the
 // data. `resumed`: where a run goes on, whose vocabulary and labels are taken; NULL: they are made from the data. Fills what only the data
 // can tell into o->model: vocab, and for a classifier classes, d_embed, rel_levels, max_positions.
 bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, bpt_vocab_t *source_vocab, bpt_labels_t node_labels,

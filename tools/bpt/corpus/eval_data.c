@@ -2,7 +2,6 @@
 #include "tools/bpt/corpus/eval_data.h"
 
 #include "bpt/alloc.h"
-#include "bpt/file.h"
 #include "tools/bpt/corpus/example_options.h"
 #include "tools/bpt/corpus/readers.h"
 
@@ -17,40 +16,39 @@ cli_data_options_t cli_eval_data_options(const cli_options_t *o, const cli_train
     return d;
 }
 
-bool cli_eval_data_is_whole(const cli_options_t *o) { return *o->data.path && cli_option_source(o, "split") != CLI_FROM_FLAG; }
+bool cli_eval_data_is_whole(const cli_options_t *o) { return o->data.paths.count && cli_option_source(o, "split") != CLI_FROM_FLAG; }
 
-static bpt_status_t open_part(const cli_options_t *o, const char *path, cli_trained_t *t, cli_eval_data_t *e) {
+static bpt_status_t open_part(const cli_options_t *o, const bpt_paths_t *paths, cli_trained_t *t, cli_eval_data_t *e) {
     static const char *const names[] = {"train", "valid", "test"};
     cli_data_options_t d = cli_eval_data_options(o, t);
-    cli_examples_fit(o, &t->config, t->unit, path, &d);
-    BPT_TRY(cli_split_open(&d, &t->config, t->stored.train.seed, path, &e->split));
+    cli_examples_fit(o, &t->config, t->unit, paths->path[0], &d);
+    BPT_TRY(cli_split_open(&d, &t->config, t->stored.train.seed, paths, &e->split));
     const bpt_range_t *part = &e->split.part[o->data.part];
     return part->bytes ? cli_reader_of(&t->config)->open_eval(o, part, t, e)
-                       : bpt_fail(BPT_ERR_INPUT, "%s has no %s part", path, names[o->data.part]);
+                       : bpt_fail(BPT_ERR_INPUT, "%s has no %s part", paths->path[0], names[o->data.part]);
 }
 
-static bpt_status_t open_whole(const cli_options_t *o, const char *path, cli_trained_t *t, cli_eval_data_t *e) {
+static bpt_status_t open_whole(const cli_options_t *o, const bpt_paths_t *paths, cli_trained_t *t, cli_eval_data_t *e) {
     const cli_data_options_t d = cli_eval_data_options(o, t);
     const cli_reader_t *reader = cli_reader_of(&t->config);
-    BPT_TRY(reader->open_text ? reader->open_text(&d, &t->config, path, &e->text) : bpt_text_open(path, &e->text));
+    BPT_TRY(reader->open_text ? reader->open_text(&d, &t->config, paths, &e->text) : bpt_text_open_files(paths, &e->text));
     const bpt_range_t range = bpt_text_range(e->text);
     return reader->open_eval(o, &range, t, e);
 }
 
 bpt_status_t cli_eval_data_open(const cli_options_t *o, cli_trained_t *t, cli_eval_data_t *e) {
     *e = (cli_eval_data_t){0};
-    const bool named = *o->data.path != 0;
-    const char *path = named ? o->data.path : t->stored.data.path;
-    if (!*path) return bpt_fail(BPT_ERR_USAGE, "bpt eval needs --data PATH: the run does not say what it was trained on");
+    const bpt_paths_t paths = cli_data_paths(o->data.paths.count ? &o->data : &t->stored.data);
+    if (!paths.count) return bpt_fail(BPT_ERR_USAGE, "bpt eval needs --data PATH: the run does not say what it was trained on");
     const cli_reader_t *reader = cli_reader_of(&t->config);
     bool made = false;
     if (reader->make_eval) {
-        const bpt_status_t status = reader->make_eval(o, path, t, e, &made);
+        const bpt_status_t status = reader->make_eval(o, &paths, t, e, &made);
         if (status != BPT_OK) cli_eval_data_close(e);
         if (status != BPT_OK || made) return status;
     }
-    const bool whole = cli_eval_data_is_whole(o) && !bpt_folder_exists(path);
-    const bpt_status_t status = whole ? open_whole(o, path, t, e) : open_part(o, path, t, e);
+    const bool whole = cli_eval_data_is_whole(o) && !bpt_split_has_folder(&paths);
+    const bpt_status_t status = whole ? open_whole(o, &paths, t, e) : open_part(o, &paths, t, e);
     if (status != BPT_OK) cli_eval_data_close(e);
     return status;
 }

@@ -19,6 +19,7 @@ typedef struct {
     bpt_ids_t ids[BPT_PARTS];   // lm: the tokens of each part
     bpt_labels_t labels;        // classify
     bpt_scheme_signs_t signs;   // of the tags of the training data, where they are converted
+    float *class_weights;       // of each class in the loss that is trained; NULL: 1
     bpt_examples_t examples[BPT_PARTS];
     char fingerprint[BPT_FINGERPRINT_BYTES];  // of the training data
     bpt_batch_source_t *train, *valid;        // valid NULL: none

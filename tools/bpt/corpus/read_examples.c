@@ -5,6 +5,7 @@
 #include "data/batches/examples_source.h"
 #include "models/kinds/kind.h"
 #include "tools/bpt/corpus/array_data.h"
+#include "tools/bpt/corpus/class_weights.h"
 #include "tools/bpt/corpus/eval_data.h"
 #include "tools/bpt/corpus/example_notes.h"
 #include "tools/bpt/corpus/example_options.h"
@@ -27,10 +28,11 @@ static bpt_status_t check_data(const cli_data_options_t *d, const bpt_model_conf
         return bpt_fail(BPT_ERR_USAGE, "--tree-labels state is not for --task %s, where labels are what is predicted; leave it out", task);
     if (m->ngram_max && d->unit != BPT_UNIT_WORD)
         return bpt_fail(BPT_ERR_USAGE, "--ngram-max is for --unit word: n-grams are of the characters of a word");
-    return cli_examples_options(d, m, d->unit, &(bpt_labels_t){0}, d->path, &e);
+    return cli_examples_options(d, m, d->unit, &(bpt_labels_t){0}, cli_data_path(d), &e);
 }
 
 static bpt_status_t check(const cli_options_t *o) {
+    BPT_TRY(cli_class_weights_check(o));
     if (!o->data.batch_examples || o->train.accumulate <= 1) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE, "--accumulate has no meaning with --batch-examples %lld, the examples of a whole step; give one of them",
                     (long long)o->data.batch_examples);
@@ -73,9 +75,9 @@ static bpt_batching_t eval_batching(const cli_options_t *o, const cli_trained_t 
     return batching;
 }
 
-static bpt_status_t make_eval(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_eval_data_t *e, bool *done) {
+static bpt_status_t make_eval(const cli_options_t *o, const bpt_paths_t *paths, const cli_trained_t *t, cli_eval_data_t *e, bool *done) {
     const bpt_batching_t batching = eval_batching(o, t);
-    BPT_TRY(cli_arrays_make_eval(o, path, t, &e->examples, done));
+    BPT_TRY(cli_arrays_make_eval(o, paths, t, &e->examples, done));
     return *done ? bpt_examples_eval_source(&e->examples, &batching, &e->source) : BPT_OK;
 }
 
@@ -108,17 +110,18 @@ static bpt_status_t cut_examples(const cli_data_options_t *d, const bpt_model_co
     return bpt_examples_cut(&split->part[BPT_TRAIN], &options, seed, &split->cut);
 }
 
-static bpt_status_t cut_lines(const cli_data_options_t *d, const bpt_model_config_t *m, const char *path, bpt_split_t *out) {
+static bpt_status_t cut_lines(const cli_data_options_t *d, const bpt_model_config_t *m, const bpt_paths_t *paths, bpt_split_t *out) {
     bpt_examples_options_t options;
-    BPT_TRY(cli_examples_options(d, m, d->unit, &(bpt_labels_t){0}, path, &options));
-    BPT_TRY(bpt_split_open(path, d->unit, bpt_unit_of(d->unit)->by_lines, out));
+    BPT_TRY(cli_examples_options(d, m, d->unit, &(bpt_labels_t){0}, paths->path[0], &options));
+    BPT_TRY(bpt_split_open(paths, d->unit, bpt_unit_of(d->unit)->by_lines, out));
     bpt_examples_cut_between(&options, out->part, BPT_PARTS);
     return BPT_OK;
 }
 
-static bpt_status_t cut_file(const cli_data_options_t *d, const bpt_model_config_t *m, uint64_t seed, const char *path, bpt_split_t *out) {
-    if (d->cut == BPT_CUT_IN_ORDER && !cli_examples_is_table(d, m, d->unit, path)) return cut_lines(d, m, path, out);
-    BPT_TRY(bpt_split_open_whole(path, out));
+static bpt_status_t cut_file(const cli_data_options_t *d, const bpt_model_config_t *m, uint64_t seed, const bpt_paths_t *paths,
+                             bpt_split_t *out) {
+    if (d->cut == BPT_CUT_IN_ORDER && !cli_examples_is_table(d, m, d->unit, paths->path[0])) return cut_lines(d, m, paths, out);
+    BPT_TRY(bpt_split_open_whole(paths, out));
     const bpt_status_t status = cut_examples(d, m, seed, out);
     if (status != BPT_OK) bpt_split_close(out);
     return status;
@@ -147,6 +150,7 @@ static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int 
 static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
     const bpt_batching_t batching = batching_of(o, &o->model);
     bpt_batching_t training = batching;
+    training.class_weights = corpus->class_weights;
     training.vertices = o->model.vertex_loss == BPT_VERTEX_LOSS_ALL;
     BPT_TRY(bpt_examples_train_source(&corpus->examples[BPT_TRAIN], &training, &corpus->train));
     if (bpt_examples_scored(&corpus->examples[BPT_VALID], &batching))

@@ -121,7 +121,7 @@ static bpt_status_t fill_node_labels(cli_options_t *o, const cli_corpus_t *corpu
     if (o->data.tree_labels != CLI_TREE_LABELS_STATE) return BPT_OK;
     if (!corpus->labels.count)
         return bpt_fail(BPT_ERR_INPUT, "%s: no node of the trees has a label; --tree-labels constant begins all nodes with one symbol",
-                        o->data.path);
+                        cli_data_path(&o->data));
     o->model.node_labels = (int32_t)corpus->labels.count;
     return BPT_OK;
 }
@@ -139,39 +139,40 @@ static bpt_status_t fill(cli_options_t *o, const cli_corpus_t *corpus) {
 
 // ---- Files
 
-bpt_status_t cli_language_open(const cli_data_options_t *d, const bpt_model_config_t *m, const char *path, const char *language,
+bpt_status_t cli_language_open(const cli_data_options_t *d, const bpt_model_config_t *m, const bpt_paths_t *paths, const char *language,
                                bpt_split_t *out) {
     bpt_running_t how;
     BPT_TRY(cli_running_options(d, m, language, &how));
-    if (bpt_format_of(how.format)->write_running) return bpt_split_open_running(path, d->unit, true, &how, out);
-    return bpt_split_open_language(path, language, out);
+    if (bpt_format_of(how.format)->write_running) return bpt_split_open_running(paths, d->unit, true, &how, out);
+    return bpt_split_open_language(paths, language, out);
 }
 
 // A part of one language without the other is no part.
-static bpt_status_t open_languages(const char *folder, const cli_data_options_t *d, const bpt_model_config_t *m, bpt_split_t *source,
+static bpt_status_t open_languages(const bpt_paths_t *paths, const cli_data_options_t *d, const bpt_model_config_t *m, bpt_split_t *source,
                                    bpt_split_t *target) {
     static const char *const names[] = {"train", "valid", "test"};
-    BPT_TRY(cli_language_open(d, m, folder, d->source, source));
-    BPT_TRY(cli_language_open(d, m, folder, d->target, target));
+    BPT_TRY(cli_language_open(d, m, paths, d->source, source));
+    BPT_TRY(cli_language_open(d, m, paths, d->target, target));
     for (int part = 0; part < BPT_PARTS; ++part)
         if (!source->part[part].bytes != !target->part[part].bytes)
-            return bpt_fail(BPT_ERR_INPUT, "%s: the %s part has a file for .%s and none for .%s", folder, names[part],
+            return bpt_fail(BPT_ERR_INPUT, "%s: the %s part has a file for .%s and none for .%s", paths->path[0], names[part],
                             source->part[part].bytes ? d->source : d->target, source->part[part].bytes ? d->target : d->source);
     return BPT_OK;
 }
 
-static bpt_status_t open_trees(const char *folder, const cli_data_options_t *d, bpt_split_t *out) {
+static bpt_status_t open_trees(const bpt_paths_t *folders, const cli_data_options_t *d, bpt_split_t *out) {
     char *ending;
     BPT_TRY(bpt_path_format(&ending, "%s.ptb", d->source));
-    const bpt_status_t status = bpt_split_open_language(folder, ending, out);
+    const bpt_status_t status = bpt_split_open_language(folders, ending, out);
     bpt_free(ending);
     return bpt_context(status, "trees over the texts; --trees balanced, right or flat makes them");
 }
 
 static bpt_status_t open_files(const cli_options_t *o, cli_corpus_t *corpus) {
-    if (reads_trees(&o->model, &o->data)) BPT_TRY(open_trees(o->data.path, &o->data, &corpus->trees));
-    if (has_files(o->data.unit)) return open_languages(o->data.path, &o->data, &o->model, &corpus->split, &corpus->target);
-    return bpt_split_open(o->data.path, o->data.unit, true, &corpus->split);
+    const bpt_paths_t paths = cli_data_paths(&o->data);
+    if (reads_trees(&o->model, &o->data)) BPT_TRY(open_trees(&paths, &o->data, &corpus->trees));
+    if (has_files(o->data.unit)) return open_languages(&paths, &o->data, &o->model, &corpus->split, &corpus->target);
+    return bpt_split_open(&paths, o->data.unit, true, &corpus->split);
 }
 
 // ---- Training
@@ -241,24 +242,24 @@ static bpt_status_t evaluate_pair(const cli_options_t *o, const bpt_parallel_t *
     return bpt_examples_eval_source(&e->examples, &batching, &e->source);
 }
 
-static bpt_status_t evaluate_part(const cli_options_t *o, const char *path, const cli_trained_t *t, const bpt_split_t *target,
+static bpt_status_t evaluate_part(const cli_options_t *o, const bpt_paths_t *paths, const cli_trained_t *t, const bpt_split_t *target,
                                   const bpt_split_t *trees, cli_eval_data_t *e) {
     static const char *const names[] = {"train", "valid", "test"};
     const bpt_parallel_t pair = {.text = {e->split.part[o->data.part], target->part[o->data.part]}, .trees = trees->part[o->data.part]};
-    if (!pair.text[0].bytes) return bpt_fail(BPT_ERR_INPUT, "%s has no %s part", path, names[o->data.part]);
+    if (!pair.text[0].bytes) return bpt_fail(BPT_ERR_INPUT, "%s has no %s part", paths->path[0], names[o->data.part]);
     return evaluate_pair(o, &pair, t, e);
 }
 
 // Files of two languages; ids are lines of one.
-static bpt_status_t make_eval(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_eval_data_t *e, bool *done) {
+static bpt_status_t make_eval(const cli_options_t *o, const bpt_paths_t *paths, const cli_trained_t *t, cli_eval_data_t *e, bool *done) {
     const cli_data_options_t d = eval_options(o, t);
     bpt_split_t target = {0}, trees = {0};
     *done = has_files(t->unit);
     BPT_TRY(check_languages(&d));
     if (!*done) return BPT_OK;
-    bpt_status_t status = open_languages(path, &d, &t->config, &e->split, &target);
-    if (status == BPT_OK && reads_trees(&t->config, &d)) status = open_trees(path, &d, &trees);
-    if (status == BPT_OK) status = evaluate_part(o, path, t, &target, &trees, e);
+    bpt_status_t status = open_languages(paths, &d, &t->config, &e->split, &target);
+    if (status == BPT_OK && reads_trees(&t->config, &d)) status = open_trees(paths, &d, &trees);
+    if (status == BPT_OK) status = evaluate_part(o, paths, t, &target, &trees, e);
     bpt_split_close(&target);
     bpt_split_close(&trees);
     return status;

@@ -43,17 +43,17 @@ static bpt_status_t check_data(const cli_data_options_t *d, const bpt_model_conf
 
 // ---- Files
 
-static bpt_status_t open_text(const cli_data_options_t *d, const bpt_model_config_t *m, const char *path, bpt_text_t **out) {
+static bpt_status_t open_text(const cli_data_options_t *d, const bpt_model_config_t *m, const bpt_paths_t *paths, bpt_text_t **out) {
     bpt_running_t how;
     BPT_TRY(cli_running_options(d, m, d->text_field, &how));
-    if (!d->format) cli_running_warn(path);
-    return bpt_running_open(path, &how, out);
+    if (!d->format) cli_running_warn(paths->path[0]);
+    return bpt_running_open(paths, &how, out);
 }
 
-static bpt_status_t open_split(const cli_data_options_t *d, const bpt_model_config_t *m, const char *path, bpt_split_t *out) {
+static bpt_status_t open_split(const cli_data_options_t *d, const bpt_model_config_t *m, const bpt_paths_t *paths, bpt_split_t *out) {
     bpt_running_t how;
     BPT_TRY(cli_running_options(d, m, d->text_field, &how));
-    BPT_TRY(bpt_split_open_running(path, d->unit, bpt_unit_of(d->unit)->by_lines, &how, out));
+    BPT_TRY(bpt_split_open_running(paths, d->unit, bpt_unit_of(d->unit)->by_lines, &how, out));
     if (!d->format) cli_running_warn(out->part[BPT_TRAIN].path);
     return BPT_OK;
 }
@@ -78,7 +78,7 @@ static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
                                       .batch_tokens = o->data.batch_tokens,
                                       .accumulate = o->train.accumulate,
                                       .seed = o->train.seed};
-    BPT_TRY(bpt_context(bpt_lm_train_source(&corpus->ids[BPT_TRAIN], &options, &corpus->train), "%s", o->data.path));
+    BPT_TRY(bpt_context(bpt_lm_train_source(&corpus->ids[BPT_TRAIN], &options, &corpus->train), "%s", cli_data_path(&o->data)));
     if (corpus->ids[BPT_VALID].count < 2) {
         bpt_warn("there is no validation text, so `best` will not be known");
         return BPT_OK;

@@ -1,8 +1,6 @@
 // The list of readers (see readers.h).
 #include "tools/bpt/corpus/readers.h"
 
-#include "bpt/file.h"
-
 #define CLI_READER(id, name) extern const cli_reader_t cli_reader_##name;
 #include "tools/bpt/corpus/readers.def"
 #undef CLI_READER
@@ -26,11 +24,12 @@ const cli_reader_t *cli_reader_of(const bpt_model_config_t *config) {
     return bpt_task_sides(task) == 2 ? &cli_reader_translations : readers[task->reads];
 }
 
-bpt_status_t cli_split_open(const cli_data_options_t *d, const bpt_model_config_t *m, uint64_t seed, const char *path, bpt_split_t *out) {
+bpt_status_t cli_split_open(const cli_data_options_t *d, const bpt_model_config_t *m, uint64_t seed, const bpt_paths_t *paths,
+                            bpt_split_t *out) {
     const cli_reader_t *reader = cli_reader_of(m);
-    if (reader->cut_file && !bpt_folder_exists(path)) return reader->cut_file(d, m, seed, path, out);
-    if (reader->open_split) return reader->open_split(d, m, path, out);
-    return bpt_split_open(path, d->unit, bpt_unit_of(d->unit)->by_lines, out);
+    if (reader->cut_file && !bpt_split_has_parts(paths)) return reader->cut_file(d, m, seed, paths, out);
+    if (reader->open_split) return reader->open_split(d, m, paths, out);
+    return bpt_split_open(paths, d->unit, bpt_unit_of(d->unit)->by_lines, out);
 }
 
 bpt_status_t cli_check_stored_data(const cli_data_options_t *stored, const bpt_model_config_t *model, const char *path) {

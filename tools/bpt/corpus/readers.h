@@ -24,19 +24,21 @@ typedef struct {
     // Data that are no text: makes all parts of the corpus, or the examples to be evaluated; *done = false: the data are text. NULL:
     // always.
     bpt_status_t (*make)(cli_options_t *o, cli_corpus_t *corpus, bool *done);
-    bpt_status_t (*make_eval)(const cli_options_t *o, const char *path, const cli_trained_t *trained, cli_eval_data_t *data, bool *done);
+    bpt_status_t (*make_eval)(const cli_options_t *o, const bpt_paths_t *paths, const cli_trained_t *trained, cli_eval_data_t *data,
+                              bool *done);
 
     // Whether the texts that are translated have a vocabulary of their own (corpus->source_vocab). NULL: there is one vocabulary.
     bool (*has_two_vocabularies)(const cli_options_t *o);
-    // Opens corpus->split, and corpus->target where translations are in files of their own. NULL: o->data.path is one file or a folder.
+    // Opens corpus->split, and corpus->target where translations are in files of their own. NULL: the data are files or folders.
     bpt_status_t (*open_files)(const cli_options_t *o, cli_corpus_t *corpus);
 
-    // Opens a whole file of data. NULL: the text is the file as it is.
-    bpt_status_t (*open_text)(const cli_data_options_t *data, const bpt_model_config_t *model, const char *path, bpt_text_t **out);
-    // Opens the parts of a folder or a file. NULL: the texts are the files as they are.
-    bpt_status_t (*open_split)(const cli_data_options_t *data, const bpt_model_config_t *model, const char *path, bpt_split_t *out);
-    // Opens the parts of one file for this seed. NULL: they follow one another in the file, cut between lines, characters or bytes.
-    bpt_status_t (*cut_file)(const cli_data_options_t *data, const bpt_model_config_t *model, uint64_t seed, const char *path,
+    // Opens whole files of data as one text. NULL: the text is the files as they are.
+    bpt_status_t (*open_text)(const cli_data_options_t *data, const bpt_model_config_t *model, const bpt_paths_t *paths, bpt_text_t **out);
+    // Opens the parts of folders or files. NULL: the texts are the files as they are.
+    bpt_status_t (*open_split)(const cli_data_options_t *data, const bpt_model_config_t *model, const bpt_paths_t *paths, bpt_split_t *out);
+    // Opens the parts of files without parts, for this seed. NULL: they follow one another in the file, cut between lines, characters or
+    // bytes.
+    bpt_status_t (*cut_file)(const cli_data_options_t *data, const bpt_model_config_t *model, uint64_t seed, const bpt_paths_t *paths,
                              bpt_split_t *out);
 
     // Counts the words of a part of the data into the vocabularies of the corpus, and collects its labels, as far as they are wanted
@@ -50,15 +52,15 @@ typedef struct {
     bpt_status_t (*open_eval)(const cli_options_t *o, const bpt_range_t *text, cli_trained_t *trained, cli_eval_data_t *data);
 } cli_reader_t;
 
-// The parts of a folder or of one file.
-bpt_status_t cli_split_open(const cli_data_options_t *data, const bpt_model_config_t *model, uint64_t seed, const char *path,
+// The parts of folders or files.
+bpt_status_t cli_split_open(const cli_data_options_t *data, const bpt_model_config_t *model, uint64_t seed, const bpt_paths_t *paths,
                             bpt_split_t *out) BPT_MUST_USE;
 // Whether a trained model can read data as config.json of its run at `path` says; BPT_ERR_INPUT.
 bpt_status_t cli_check_stored_data(const cli_data_options_t *stored, const bpt_model_config_t *model, const char *path) BPT_MUST_USE;
 
 // The parts of one language of texts that are translated.
-bpt_status_t cli_language_open(const cli_data_options_t *data, const bpt_model_config_t *model, const char *path, const char *language,
-                               bpt_split_t *out) BPT_MUST_USE;
+bpt_status_t cli_language_open(const cli_data_options_t *data, const bpt_model_config_t *model, const bpt_paths_t *paths,
+                               const char *language, bpt_split_t *out) BPT_MUST_USE;
 extern const cli_reader_t cli_reader_translations;  // of tasks with two sides
 
 const cli_reader_t *cli_reader_of(const bpt_model_config_t *config);

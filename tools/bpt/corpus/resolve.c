@@ -32,8 +32,9 @@ static bpt_status_t make_absolute(char **path) {
 bpt_status_t cli_options_layer(cli_options_t *o) {
     if (*o->run.config) BPT_TRY(cli_options_from_file(o, o->run.config, CLI_FROM_FILE, true));
     if (*o->run.preset) BPT_TRY(cli_preset_apply(o, o->run.preset));
-    BPT_TRY(make_absolute(&o->data.path));
+    for (size_t i = 0; i < o->data.paths.count; ++i) BPT_TRY(make_absolute(&o->data.paths.item[i]));
     for (size_t i = 0; i < o->data.vectors.count; ++i) BPT_TRY(make_absolute(&o->data.vectors.item[i]));
+    if (strcmp(o->data.class_weights, "balanced")) BPT_TRY(make_absolute(&o->data.class_weights));
     BPT_TRY(make_absolute(&o->data.subword_model));
     return make_absolute(&o->run.init);
 }
@@ -123,7 +124,8 @@ static bpt_status_t check_vectors(const cli_data_options_t *d) {
 }
 
 bpt_status_t cli_options_resolve(cli_options_t *o) {
-    if (!*o->data.path && !o->run.print_config) return bpt_fail(BPT_ERR_USAGE, "bpt train needs --data PATH, a text file or a directory");
+    if (!o->data.paths.count && !o->run.print_config)
+        return bpt_fail(BPT_ERR_USAGE, "bpt train needs --data PATH, a text file or a directory");
     if (!*o->run.out && !o->run.print_config && !o->run.dry_run)
         return bpt_fail(BPT_ERR_USAGE, "bpt train needs --out RUN, the directory to write");
     BPT_TRY(bpt_kind_check_task(bpt_kind_of(&o->model), bpt_task_of(&o->model)));

@@ -68,7 +68,8 @@ static bpt_status_t open(cli_translation_score_t *s, const cli_options_t *o) {
                                             .forbidden = BPT_NO_ROW,
                                             .texts = s->context_tokens ? 1 : BATCH,
                                             .documents = s->context_tokens > 0};
-    BPT_TRY(cli_language_open(&o->data, &o->model, o->data.path, o->data.target, &s->target));
+    const bpt_paths_t paths = cli_data_paths(&o->data);
+    BPT_TRY(cli_language_open(&o->data, &o->model, &paths, o->data.target, &s->target));
     return take_lines(s, o->data.bleu_sample);
 }
 

@@ -29,7 +29,7 @@ bpt_status_t cli_unknown_words_check(cli_options_t *o) {
     if (o->data.unit == BPT_UNIT_WORD) return BPT_OK;  // data may have turned out to be no words
     if (given(o, "least-count") || given(o, "word-dropout"))
         return bpt_fail(BPT_ERR_USAGE, "--%s is for words, and %s has none; leave it out",
-                        given(o, "least-count") ? "least-count" : "word-dropout", o->data.path);
+                        given(o, "least-count") ? "least-count" : "word-dropout", cli_data_path(&o->data));
     o->data.least_count = 1;
     o->data.word_dropout = 0;
     return BPT_OK;

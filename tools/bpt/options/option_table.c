@@ -74,6 +74,7 @@ const char *const cli_group_titles[CLI_GROUP_COUNT] = {
 static bool reads_windows(const bpt_task_spec_t *task) { return task->reads == BPT_READS_WINDOWS; }
 static bool has_phrases(const bpt_task_spec_t *task) { return task->labelled && !task->per_token && bpt_task_texts(task) == 1; }
 static bool has_tags(const bpt_task_spec_t *task) { return task->labelled && task->per_token; }
+static bool has_classes(const bpt_task_spec_t *task) { return task->labelled; }
 static bool has_values(const bpt_task_spec_t *task) { return task->values; }
 static bool reads_examples(const bpt_task_spec_t *task) { return task->reads == BPT_READS_EXAMPLES; }
 static bool has_sides(const bpt_task_spec_t *task) { return bpt_task_sides(task) == 2; }
@@ -113,10 +114,14 @@ const cli_option_t cli_option_table[] = {
 #include "models/config/config_keys.def"
 #undef KEYS_TASK
 #define KEYS_TASK NONE
-    {TEXT("data", data.path, "PATH"), .fallback = "", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN, .key = true, .resumable = true,
-     .help = "directory with train, valid and test files, or one file, which is split into 90% training, 5% validation and 5% "
-             "test data (formats above), or - for one file from standard input; regress: also safetensors files, or `summation`, which "
-             "makes the data of Masked Summation"},
+    {TEXTS("data", data.paths, "PATH.."), .several = true, .fallback = "", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN, .key = true,
+     .resumable = true,
+     .help =
+         "directory with train, valid and test files, or one file, which is split into 90% training, 5% validation and 5% "
+         "test data (formats above), or - for one file from standard input; several files are read as one, in this order, and of several "
+         "folders the parts, as are shards such as train-00.txt and train-01.txt in a folder; files whose names say train, valid, test "
+         "are these parts; regress: also safetensors files, or `summation`, which "
+         "makes the data of Masked Summation"},
     {TEXT("preset", run.preset, "NAME"), .fallback = "", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN, .key = true,
      .help = "start from the settings of a paper (list below); other options override it"},
 
@@ -197,6 +202,12 @@ const cli_option_t cli_option_table[] = {
     {TEXT("label-field", data.label_field, "NAME"), .fallback = "", .shown = "label, gold_label or score; tag: tags, ner_tags or labels",
      .group = CLI_GROUP_DATA, .commands = CLI_TRAIN | CLI_EVAL, .key = true, .file = true, .task = has_columns, .firm = true,
      .help = "--format jsonl, csv: field or column of the label or number, or of the list of tags"},
+    {TEXT("class-weights", data.class_weights, "balanced|FILE"), .fallback = "", .shown = "1 each", .group = CLI_GROUP_REGULAR,
+     .commands = CLI_TRAIN, .key = true, .task = has_classes, .firm = true,
+     .help = "what each class or tag counts in the loss: balanced, the rarer the more (examples / (classes * examples of the class)), or "
+             "as a file of lines label<TAB>weight says"},
+    {TEXT("class-weight-values", data.class_weight_values, "W,W,.."), .fallback = "", .group = CLI_GROUP_REGULAR, .commands = CLI_TRAIN,
+     .key = true, .no_flag = true, .help = "the weights of --class-weights, in the order of labels.txt"},
     {TEXT("where", data.where, "N=VALUE"), .fallback = "", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN | CLI_EVAL, .key = true,
      .file = true, .task = has_lines, .firm = true, .help = "read only the lines whose column N (between tabs, counted from 1) is VALUE"},
     {CHOICE("tag-scheme", data.tag_scheme, bpt_tag_scheme_names), .fallback = "keep", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
@@ -359,9 +370,10 @@ const cli_option_t cli_option_table[] = {
      .help = "end the training after so many evaluations one after the other that are no better than the best before (--best-by); `best` "
              "stays. The learning rate schedule does not change"},
     {CHOICE("best-by", train.best_by, bpt_best_by_names), .fallback = "loss", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true,
-     .help =
-         "the checkpoint that `best` names: the one with the lowest validation loss, or the best accuracy, f1, .. where the task has it; "
-         "bleu of a translator is measured only if it is asked for here"},
+     .help = "the checkpoint that `best` names: the one with the lowest validation loss, or the best accuracy, f1 (of classifiers macro: "
+             "the mean over "
+             "classes; of taggers of spans), .. where the task has it; "
+             "bleu of a translator is measured only if it is asked for here"},
     {INT("bleu-sample", data.bleu_sample, 1, MAX_COUNT), .fallback = "500", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true,
      .task = has_sides, .help = "translate, --best-by bleu: translate so many of the first lines of the validation part, greedily"},
     {INT("keep", train.keep, 0, 1000000), .fallback = "2", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true, .resumable = true,
@@ -385,6 +397,16 @@ const cli_option_t cli_option_table[] = {
      .help = "put N placeholders without an embedding in front of every text; for several numbers, evaluate as often"},
     {BOOL("per-class", use.per_class), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
      .help = "also print precision, recall and f1 of each class or tag, their means, and the confusion of classes"},
+    {BOOL("calibration", use.calibration), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
+     .help =
+         "also print whether probabilities are to be trusted: how many of the answers that were given with about each are right, and the "
+         "expected calibration error"},
+    {BOOL("fit-temperature", use.fit_temperature), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
+     .help =
+         "find the temperature that makes the probabilities of labels fit the validation data (--split, --data: others), and write it to "
+         "RUN/temperature.json for bpt classify --calibrated"},
+    {BOOL("calibrated", use.calibrated), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_CLASSIFY,
+     .help = "probabilities by the temperature that bpt eval --fit-temperature has found; the labels stay"},
     {TEXT("nll-out", use.nll, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
      .help = "write a JSON list: the negative log-likelihood of every scored token or example"},
     {TEXT("right-out", use.right, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
@@ -619,7 +641,7 @@ _Static_assert(BPT_COUNT(cli_option_table) <= CLI_MAX_OPTIONS, "raise CLI_MAX_OP
 // Further commands that take an option of the table, and what is different there.
 const cli_variant_t cli_option_variants[] = {
     {"data", CLI_EVAL, .shown = "the data of the run",
-     .help = "a file, - for standard input, or a directory with train, valid and test files"},
+     .help = "files, - for standard input, or directories with train, valid and test files"},
     {"unit", USE, .shown = "as trained", .help = "what a token is; ids: every line of the input is a sequence of token numbers"},
     {"text-column", CLI_TAG, .shown = "as trained", .help = "--format conll: column of the token"},
     {"batch-tokens", CLI_EVAL | CLI_CLASSIFY | CLI_TAG, .fallback = "8192", .help = "number of tokens in one batch"},

@@ -29,7 +29,7 @@ typedef enum { CLI_TREE_LABELS_CONSTANT, CLI_TREE_LABELS_STATE } cli_tree_labels
 typedef enum { CLI_FUNCTIONS_KNOWN, CLI_FUNCTIONS_KEEP, CLI_FUNCTIONS_CUT } cli_functions_t;
 
 typedef struct {
-    char *path;
+    cli_texts_t paths;    // files and folders
     cli_texts_t vectors;  // files of word vectors, side by side
     bpt_unknown_vectors_t unknown_vectors;
     bpt_unit_t unit;
@@ -40,16 +40,17 @@ typedef struct {
     bpt_cut_kind_t cut;
     int part;  // BPT_TRAIN, BPT_VALID or BPT_TEST
     bool lower, subtrees, strip_punctuation;
-    bool header, skip_empty;                   // of files of examples
-    int format;                                // likewise: 0 as usual, else 1 + bpt_format_id_t
-    char *source, *target;                     // endings of the files of a translator, "": one file
-    int64_t context_tokens;                    // of a document
-    int64_t bleu_sample;                       // lines
-    char *label_column, *text_column, *where;  // of examples in columns (data/examples/examples.h), as they were given
-    char *label_field, *text_field;            // of examples with fields
-    int64_t subwords;                          // tokens of the SentencePiece model
-    char *subword_model;                       // a file, "": it is trained
-    char *sentencepiece;                       // version that made the tokens, "": none or not known
+    bool header, skip_empty;                    // of files of examples
+    int format;                                 // likewise: 0 as usual, else 1 + bpt_format_id_t
+    char *source, *target;                      // endings of the files of a translator, "": one file
+    char *class_weights, *class_weight_values;  // "balanced" or a file, "": none; what they are
+    int64_t context_tokens;                     // of a document
+    int64_t bleu_sample;                        // lines
+    char *label_column, *text_column, *where;   // of examples in columns (data/examples/examples.h), as they were given
+    char *label_field, *text_field;             // of examples with fields
+    int64_t subwords;                           // tokens of the SentencePiece model
+    char *subword_model;                        // a file, "": it is trained
+    char *sentencepiece;                        // version that made the tokens, "": none or not known
     bpt_subword_kind_t subword_kind;
     int tag_scheme;   // bpt_tag_scheme_t
     int data_scheme;  // of the tags before they were converted; BPT_SCHEME_KEEP: they were not, or it is not known
@@ -95,7 +96,8 @@ typedef struct {
     int weights;     // bpt_weights_form_t
     int shell;       // number of a name of cli_shell_names
     double temperature, top_p, min_p, repeat_penalty;
-    bool echo, interactive, json, per_class, with_input, man, completion, allow_non_finite, no_unk;
+    bool echo, interactive, json, per_class, calibration, fit_temperature, calibrated, with_input, man, completion, allow_non_finite,
+        no_unk;
 } cli_use_options_t;
 
 typedef struct {
@@ -118,6 +120,12 @@ typedef struct {
     int64_t samples;  // of a test
     int64_t last;     // average
 } cli_tool_options_t;
+
+// What --data names, and the first of it, "": nothing.
+static inline bpt_paths_t cli_data_paths(const cli_data_options_t *d) {
+    return (bpt_paths_t){(const char *const *)d->paths.item, d->paths.count};
+}
+static inline const char *cli_data_path(const cli_data_options_t *d) { return d->paths.count ? d->paths.item[0] : ""; }
 
 // ---- The table --------------------------------------------------------------------------------------------------------
 typedef enum { CLI_BOOL, CLI_INT, CLI_REAL, CLI_TEXT, CLI_TEXTS, CLI_CHOICE } cli_type_t;
@@ -193,6 +201,8 @@ typedef struct {
     bool once;       // a resumed run does not inherit it
     bool empty;      // CLI_TEXT: an empty text may be given; of others it is the value of a shell variable that was never set
     bool writes;     // CLI_TEXT: a file that the command writes
+    bool several;    // CLI_TEXTS: all that follows up to the next option is a value, of its own commands at once, of those of
+                     // cli_option_variants once these have their first argument; in files one text is itself, not a list
 } cli_option_t;
 
 extern const cli_option_t cli_option_table[];

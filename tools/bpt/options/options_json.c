@@ -120,7 +120,9 @@ static bpt_status_t apply_value(cli_options_t *o, const cli_option_t *option, co
     char where[CLI_KEY_BYTES + 8] = "key \"";
     cli_option_key(option, where + 5);
     strcat(where, "\"");
-    if (!fits) return bpt_fail(BPT_ERR_USAGE, "%s must be %s, not %s", where, wanted[option->type], type_name(value));
+    if (!fits)
+        return bpt_fail(BPT_ERR_USAGE, "%s must be %s, not %s", where,
+                        option->several ? "a string or a list of strings" : wanted[option->type], type_name(value));
     if (option->type == CLI_TEXTS) return apply_texts(o, option, value, source, where);
     if (json_is_boolean(value)) return cli_option_set(o, option, json_is_true(value) ? "yes" : "no", source, where);
     if (json_is_string(value)) return apply_text(o, option, json_string_value(value), source, where);
@@ -247,7 +249,10 @@ bpt_status_t cli_option_to_json(const cli_options_t *o, const cli_option_t *opti
         return option->size == sizeof(float) ? bpt_json_set_float(object, key, *(const float *)field)
                                              : bpt_json_set_real(object, key, *(const double *)field);
     case CLI_INT: return bpt_json_set_int(object, key, option->size == sizeof(int64_t) ? *(const int64_t *)field : *(const int32_t *)field);
-    case CLI_TEXTS: return texts_to_json(field, key, object);
+    case CLI_TEXTS:
+        if (option->several && ((const cli_texts_t *)field)->count < 2)
+            return bpt_json_set_name(object, key, ((const cli_texts_t *)field)->count ? ((const cli_texts_t *)field)->item[0] : "");
+        return texts_to_json(field, key, object);
     case CLI_TEXT:
     case CLI_CHOICE:
         status = cli_option_text(o, option, &text);

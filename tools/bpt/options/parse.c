@@ -72,7 +72,10 @@ static bpt_status_t parse_flag(cli_options_t *o, int argc, char **argv, int *ind
     if ((option->type == CLI_TEXT || option->type == CLI_TEXTS) && !*value && !option->empty)
         return bpt_fail(BPT_ERR_USAGE, "%s needs a value, not an empty text; leave it out for the default", flag);
     *index += equals ? 1 : 2;
-    return cli_option_set(o, option, value, CLI_FROM_FLAG, flag);
+    BPT_TRY(cli_option_set(o, option, value, CLI_FROM_FLAG, flag));
+    const bool several = option->several && !equals && (o->n_arguments || option->commands & o->command);
+    while (several && *index < argc && !is_flag(argv[*index])) BPT_TRY(cli_option_set(o, option, argv[(*index)++], CLI_FROM_FLAG, flag));
+    return BPT_OK;
 }
 
 bpt_status_t cli_options_parse_globals(cli_options_t *o, int argc, char **argv, int *index) {

@@ -24,7 +24,7 @@ typedef struct {
     bool from_zero;
 } chart_panel_t;
 
-enum { CHART_MAX_PANELS = 4 };
+enum { CHART_MAX_PANELS = 7 };
 
 typedef struct {
     const char *x_title;
