@@ -208,12 +208,12 @@ static void what_cannot_be_read_is_refused(void **state) {
         const char *message, *options;
         int file;
     } cases[] = {
-        {2, "--header goes with --format text, columns or trees, not with jsonl: its fields have names", "--header", LINES},
-        {2, "--where goes with --format columns, not with jsonl", "--where 1=x", LINES},
-        {2, "--label-column goes with --format columns, not with jsonl", "--label-column 2", LINES},
-        {2, "--text-field goes with --format jsonl, not with text", "--format text --text-field body", TSV},
+        {2, "--header goes with --format text, columns, trees or csv, not with jsonl: its fields have names", "--header", LINES},
+        {2, "--where goes with --format columns or csv, not with jsonl", "--where 1=x", LINES},
+        {2, "--label-column goes with --format columns or csv, not with jsonl", "--label-column 2", LINES},
+        {2, "--text-field goes with --format jsonl or csv, not with text", "--format text --text-field body", TSV},
         {1, "not valid JSON", "--text-field body", TSV},
-        {2, "--text-column goes with --format columns, not with jsonl", "--label-field x --text-column 2", TSV},
+        {2, "--text-column goes with --format columns or csv, not with jsonl", "--label-field x --text-column 2", TSV},
         {2, "a pair needs two fields, such as premise,hypothesis", "--task pair --text-field a", LINES},
         {2, "a pair needs two fields, such as premise,hypothesis", "--task pair --text-field a,", LINES},
         {2, "texts in jsonl have no trees; make them with --trees", "--model tree", LINES},
@@ -225,7 +225,7 @@ static void what_cannot_be_read_is_refused(void **state) {
         test_refused(cases[i].status, cases[i].message, "train --task classify %s --data %s --out %s " ON, cases[i].options,
                      file_of(0, cases[i].file == TSV), test_path("refused"));
     assert_null(test_read_file(test_path("refused/config.json"), NULL));
-    test_refused(2, "--text-field goes with --format jsonl, not with text", "classify %s %s --format text --text-field a " ON,
+    test_refused(2, "--text-field goes with --format jsonl or csv, not with text", "classify %s %s --format text --text-field a " ON,
                  test_path("run-classify-usual"), file_of(0, true));
     test_refused(2, "--header goes with", "classify %s %s --header " ON, test_path("run-classify-usual"), file_of(0, false));
 }

@@ -148,7 +148,7 @@ static void sentences_before_a_bad_line_are_tagged(void **state) {
     assert_non_null(strstr(p.out, "\"tags\": [\"B-LOC\""));
     assert_non_null(strstr(p.out, "\"tokens\": [\"Oslo\", \"East\", \"the Cape\"]"));
     test_process_free(&p);
-    test_refused(2, "--text-column goes with --format conll, not with text", "tag %s /dev/null --text-column 2 " ON, tagger);
+    test_refused(2, "--text-column goes with --format conll or csv, not with text", "tag %s /dev/null --text-column 2 " ON, tagger);
     test_refused(1, "1 column; the token is in column 3", "tag %s %s --format conll --text-column 3 " ON, tagger,
                  test_file("one.txt", "Anna\n"));
 }
