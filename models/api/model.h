@@ -29,7 +29,7 @@
 
 BPT_BEGIN_DECLS
 
-#define BPT_MODEL_VERSION 4  // of the structs of this header
+#define BPT_MODEL_VERSION 5  // of the structs of this header
 
 typedef struct bpt_model bpt_model_t;
 
