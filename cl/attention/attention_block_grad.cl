@@ -19,9 +19,9 @@ FUNCTION float query_number(CONTEXT, uint u, uint c) {
     return row == NO_ROW ? 0.0f : READ(q, row * query_stride(PASS) + c);
 }
 // drel += by_fours, transposed, times the queries: an item has a column, and takes four rows of a range at a time.
-FUNCTION void add_table_gradient(CONTEXT, place_t at, int n_ranges, int first, int end, uint head, uint area) {
+FUNCTION void add_table_gradient(CONTEXT, place_t at, int n_ranges, int first, int end, uint head, uint first_column, uint area) {
     OPEN
-    for (uint c = LOCAL_ID; c < p.head_dim; c += WG) {
+    for (uint c = first_column + LOCAL_ID; c < min(first_column + MOST_COLUMNS, p.head_dim); c += WG) {
         const uint column = head * p.head_dim + c;
         float4 query[4];
         UNROLL for (uint four = 0u; four < 4u; ++four)
@@ -47,22 +47,23 @@ FUNCTION void add_table_gradient(CONTEXT, place_t at, int n_ranges, int first, i
         }
     }
 }
-// The item's four columns from c on of a row in dout (of_value 1), or in the queries, for row u of the block.
-FUNCTION float4 row_of_block(CONTEXT, uint of_value, uint u, uint c) {
+// The item's four columns from c on of a head of a row in dout (of_value 1), or in the queries, for row u of the block.
+FUNCTION float4 row_of_block(CONTEXT, uint of_value, uint u, uint head, uint c) {
     OPEN
     const uint row = of_value != 0u ? own_existing[u] : own_source[u];
     if (row == NO_ROW) return zero4();
-    if (of_value != 0u) return READ4(dy, row * p.heads * p.head_dim + c);
-    return READ4(q, row * query_stride(PASS) + c);
+    const uint place = head * p.head_dim + row * (of_value != 0u ? p.heads * p.head_dim : query_stride(PASS));
+    if (of_value != 0u) return COLUMNS_OF(dy, place, c, p.head_dim);
+    return COLUMNS_OF(q, place, c, p.head_dim);
 }
-// Four nodes of the step from t on: their rows in key_sums, for columns c .. c + 3 of a head that begins at column `head_column`.
-FUNCTION void put_key_sums(CONTEXT, uint t, int n_keys, uint row, uint of_value, uint head_column, uint fours, uint c) {
+// Four nodes of the step from t on: their rows in key_sums, for columns c .. c + 3 of a head.
+FUNCTION void put_key_sums(CONTEXT, uint t, int n_keys, uint row, uint of_value, uint head, uint fours, uint c) {
     OPEN
     float4 sum[4];
     UNROLL for (uint j = 0u; j < 4u; ++j) sum[j] = zero4();
     for (uint four = 0u; four < 4u; ++four) {
         float4 own[4];
-        UNROLL for (uint i = 0u; i < 4u; ++i) own[i] = row_of_block(PASS, of_value, 4u * four + i, head_column + c);
+        UNROLL for (uint i = 0u; i < 4u; ++i) own[i] = row_of_block(PASS, of_value, 4u * four + i, head, c);
         UNROLL for (uint j = 0u; j < 4u; ++j) {
             const uint at = (t + j) * 4u + four;
             const float4 x = of_value != 0u ? weight[at] : gradient[at];
@@ -71,23 +72,19 @@ FUNCTION void put_key_sums(CONTEXT, uint t, int n_keys, uint row, uint of_value,
     }
     UNROLL for (uint j = 0u; j < 4u; ++j)
         if (t + j < TO_UINT(n_keys) && row_of_place(PASS, t + j) != NO_ROW)
-            PUT(key_sums, (2u * (row + t + j) + of_value) * fours + (head_column - p.first_head * p.head_dim + c) / 4u, sum[j]);
+            PUT(key_sums, (2u * (row + t + j) + of_value) * fours + key_sum_four(p.head_dim, head - p.first_head, c), sum[j]);
 }
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
     const bool has_rel = (p.calls & CALL_REL) != 0u;
-    const uint heads = p.end_head - p.first_head, columns = p.heads * p.head_dim, head = p.first_head + GROUP_ID % heads;
-    const uint area = (GROUP_ID / heads * p.heads + head) * p.rel_rows * p.head_dim, fours = key_sum_stride(heads * p.head_dim) / 4u;
-    const uint units = p.leaf_rows / TO_UINT(p.n) * p.n_tiles * p.parts, first_unit = p.first_unit + GROUP_ID / heads * p.group_units;
-    const uint end_unit = min(first_unit + p.group_units, units);
-    for (uint unit = first_unit; unit < end_unit; ++unit) {
+    const grad_group_t group = grad_group(PASS);
+    const uint columns = p.heads * p.head_dim, head = group.head, fours = group.fours, own_column = group.first_column + 4u * SIXTEENTH;
+    for (uint unit = group.first_unit; unit < group.end_unit; ++unit) {
         const block_t block = block_of(PASS, unit);
         BARRIER;
         set_block(PASS, g, block);
         BARRIER;
-        if (KEY_SUMS != 0u)
-            for (int r = TO_INT(LOCAL_ID); r <= block.n_ranges; r += TO_INT(WG))
-                put_key_range(PASS, block, r, r < block.n_ranges ? union_of[r].x : 0, list_length(PASS, r));
+        if (KEY_SUMS != 0u) put_key_ranges(PASS, block);
         const int begin = first_place(PASS, block), list_end = end_place(PASS, block);
 
         uint query[4], upper[4];
@@ -96,8 +93,7 @@ KERNEL_BEGIN
             upper[i] = upper_place(PASS, i, head);
         }
         const float4 stored = stored_rows(PASS);
-        const float4 log_sum = FLOAT4(lse_of(PASS, 0u, head), lse_of(PASS, 1u, head), lse_of(PASS, 2u, head), lse_of(PASS, 3u, head));
-        const float4 dot_sum = FLOAT4(dots_of(PASS, 0u, head), dots_of(PASS, 1u, head), dots_of(PASS, 2u, head), dots_of(PASS, 3u, head));
+        const float4 log_sum = lse_of_rows(PASS, head), dot_sum = dots_of_rows(PASS, head);
         float4 sums[4u * COLUMN_FOURS];
         UNROLL for (uint i = 0u; i < 4u * COLUMN_FOURS; ++i) sums[i] = zero4();
 
@@ -135,27 +131,28 @@ KERNEL_BEGIN
             }
             BARRIER;
             if (has_rel) pull_entries(PASS, g, block, step_at, first, end);
-            const bool works = 4u * SIXTEENTH < p.head_dim;  // for columns of the head
+            const bool works = own_column < p.head_dim;  // for columns of the head
             if (KEY_SUMS != 0u && works)
                 for (uint t = 4u * FOUR; t < TO_UINT(end - first); t += 16u)
-                    for (uint c = 4u * SIXTEENTH; c < p.head_dim; c += 64u)
-                        for (uint of_value = 0u; of_value < 2u; ++of_value)
-                            put_key_sums(PASS, t, end - first, key_sum_row(PASS, block, first), of_value, head * p.head_dim, fours, c);
+                    for (uint f = 0u; f < COLUMN_FOURS; ++f)
+                        for (uint of_value = 0u; of_value < 2u && own_column + 64u * f < p.head_dim; ++of_value)
+                            put_key_sums(PASS, t, end - first, key_sum_row(PASS, block, first), of_value, head, fours, own_column + 64u * f);
             if (works)
                 for (uint t = 0u; t < TO_UINT(end - first); ++t) {
                     const uint row = row_of_place(PASS, t);
                     if (row == NO_ROW) continue;
+                    const uint place = node_place(PASS, row, 0u, head);
                     const float4 x = gradient[t * 4u + FOUR];
                     UNROLL for (uint f = 0u; f < COLUMN_FOURS; ++f) {
-                        const uint c = 64u * f + 4u * SIXTEENTH;
+                        const uint c = own_column + 64u * f;
                         if (c >= p.head_dim) continue;
-                        const float4 key = READ4(kv, node_place(PASS, row, 0u, head) + c);
+                        const float4 key = COLUMNS_OF(kv, place, c, p.head_dim);
                         UNROLL for (uint i = 0u; i < 4u; ++i) sums[4u * f + i] += number_of(x, i) * key;
                     }
                 }
             if (!has_rel) continue;
             BARRIER;
-            add_table_gradient(PASS, step_at, block.n_ranges, first, end, head, area);
+            add_table_gradient(PASS, step_at, block.n_ranges, first, end, head, group.first_column, group.area);
             if (works) {
                 place_t at = step_at;
                 uint before = 0u;
@@ -165,9 +162,9 @@ KERNEL_BEGIN
                         const float4 x = by_fours[(before + i) * 4u + FOUR];
                         const uint place = (TO_UINT(entries.x) + i * TO_UINT(entries.z)) * p.head_dim;
                         UNROLL for (uint f = 0u; f < COLUMN_FOURS; ++f) {
-                            const uint c = 64u * f + 4u * SIXTEENTH;
+                            const uint c = own_column + 64u * f;
                             if (c >= p.head_dim) continue;
-                            const float4 row = READ4(rel, place + c);
+                            const float4 row = COLUMNS_OF(rel, place, c, p.head_dim);
                             UNROLL for (uint j = 0u; j < 4u; ++j) sums[4u * f + j] += number_of(x, j) * row;
                         }
                     }
@@ -182,8 +179,8 @@ KERNEL_BEGIN
             if (row == NO_ROW) continue;
             const uint place = p.parts > 1u ? partial_place(PASS, g, block, row, columns) : row * query_stride(PASS);
             UNROLL for (uint f = 0u; f < COLUMN_FOURS; ++f) {
-                const uint c = 64u * f + 4u * SIXTEENTH;
-                if (c < p.head_dim) put_four(PASS, place + head * p.head_dim + c, sums[4u * f + i]);
+                const uint c = own_column + 64u * f;
+                if (c < p.head_dim) put_four(PASS, place + head * p.head_dim, c, sums[4u * f + i]);
             }
         }
     }

@@ -75,7 +75,7 @@ KERNEL_BEGIN
         UNROLL for (uint f = 0u; f < COLUMN_FOURS; ++f) {
             const uint c = 64u * f + 4u * SIXTEENTH;
             if (c < MOST_COLUMNS)
-                put_four(PASS, place + head * p.head_dim + c,
+                put_four(PASS, place + head * p.head_dim, c,
                          factor_of(PASS, weights) * FLOAT4(number_of(sums[4u * f], i), number_of(sums[4u * f + 1u], i),
                                                            number_of(sums[4u * f + 2u], i), number_of(sums[4u * f + 3u], i)));
         }

@@ -44,24 +44,19 @@ FUNCTION void add_table_rows(CONTEXT, uint first, uint n_entries, uint area) {
 }
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
-    const uint heads = p.end_head - p.first_head, columns = p.heads * p.head_dim, head = p.first_head + GROUP_ID % heads;
-    const uint area = (GROUP_ID / heads * p.heads + head) * p.rel_rows * p.head_dim, fours = key_sum_stride(heads * p.head_dim) / 4u;
-    const uint units = p.leaf_rows / TO_UINT(p.n) * p.n_tiles * p.parts, first_unit = p.first_unit + GROUP_ID / heads * p.group_units;
-    const uint end_unit = min(first_unit + p.group_units, units);
-    for (uint unit = first_unit; unit < end_unit; ++unit) {
+    const grad_group_t group = grad_group(PASS);
+    const uint columns = p.heads * p.head_dim, head = group.head, fours = group.fours;
+    for (uint unit = group.first_unit; unit < group.end_unit; ++unit) {
         const block_t block = block_of(PASS, unit);
         BARRIER;
         set_block(PASS, g, block);
         BARRIER;
-        if (KEY_SUMS != 0u)
-            for (int r = TO_INT(LOCAL_ID); r <= block.n_ranges; r += TO_INT(WG))
-                put_key_range(PASS, block, r, r < block.n_ranges ? union_of[r].x : 0, list_length(PASS, r));
+        if (KEY_SUMS != 0u) put_key_ranges(PASS, block);
         const int begin = first_place(PASS, block), list_end = end_place(PASS, block);
         stage_queries(PASS, head);
         stage_upper(PASS, head);
         const float4 stored = FLOAT4(1.0f, 1.0f, 1.0f, 1.0f);  // rows that are not stored were staged as zeros
-        const float4 log_sum = FLOAT4(lse_of(PASS, 0u, head), lse_of(PASS, 1u, head), lse_of(PASS, 2u, head), lse_of(PASS, 3u, head));
-        const float4 dot_sum = FLOAT4(dots_of(PASS, 0u, head), dots_of(PASS, 1u, head), dots_of(PASS, 2u, head), dots_of(PASS, 3u, head));
+        const float4 log_sum = lse_of_rows(PASS, head), dot_sum = dots_of_rows(PASS, head);
         FRAGMENT_SUM sums[OWN_TILES];  // dq [column][row of the block]
         UNROLL for (uint i = 0u; i < OWN_TILES; ++i) FRAGMENT_ZERO(sums[i]);
 
@@ -125,7 +120,7 @@ KERNEL_BEGIN
                     FRAGMENT_STORE(product, by_fours, t * (MOST_COLUMNS / 4u) + c / 4u, MOST_COLUMNS / 4u);
                 }
                 BARRIER;
-                add_table_rows(PASS, e, n_entries, area);
+                add_table_rows(PASS, e, n_entries, group.area);
                 BARRIER;
             }
         }
@@ -138,7 +133,7 @@ KERNEL_BEGIN
             if (row == NO_ROW) continue;
             const uint place = p.parts > 1u ? partial_place(PASS, g, block, row, columns) : row * query_stride(PASS);
             for (uint c = 4u * SIXTEENTH; c < MOST_COLUMNS; c += 64u)
-                put_four(PASS, place + head * p.head_dim + c,
+                put_four(PASS, place + head * p.head_dim, c,
                          p.scale * FLOAT4(number_of(by_fours[c * 4u + FOUR], i), number_of(by_fours[c * 4u + 4u + FOUR], i),
                                           number_of(by_fours[c * 4u + 8u + FOUR], i), number_of(by_fours[c * 4u + 12u + FOUR], i)));
         }

@@ -4,10 +4,10 @@
 STRUCT(key_sum_t) {
     float4 key, value;
 };
-// With what block `list` gives to a node, which may be in several of its ranges first .. end - 1: columns 4 four .. + 3.
+// With what block `list` gives to a node, which may be in several of its ranges first .. end - 1: its columns by fours, number `four`.
 FUNCTION key_sum_t with_block(CONTEXT, key_sum_t sum, uint list, int first, int end, int node, uint four) {
     OPEN
-    const uint fours = key_sum_stride(p.columns) / 4u, entry = key_list_place(list, p.ranges);
+    const uint fours = key_sum_four(p.head_dim, p.heads, 0u), entry = key_list_place(list, p.ranges);
     key_sum_t with = sum;
     for (int r = first; r < end; ++r) {
         const uint at = entry + 2u * TO_UINT(r), place = TO_UINT(node) - AT(key_lists, at), row = AT(key_lists, at + 1u);
@@ -34,7 +34,7 @@ FUNCTION void put_numbers(CONTEXT, uint place, float4 sum, uint count) {
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
     const int lanes = TO_INT(ROWS_PER_TILE);
-    const uint fours = key_sum_stride(p.columns) / 4u;
+    const uint fours = key_sum_four(p.head_dim, p.heads, 0u), head_fours = key_sum_four(p.head_dim, 1u, 0u);
     if (GLOBAL_ID < p.count) {
         const uint unit = GLOBAL_ID / fours, four = GLOBAL_ID - unit * fours, sequence = unit / p.parts / p.n_nodes;
         const int part = TO_INT(unit % p.parts), node = p.first_node + TO_INT(unit / p.parts % p.n_nodes);
@@ -63,8 +63,9 @@ KERNEL_BEGIN
                 }
             }
         }
-        const uint columns = min(p.columns - 4u * four, 4u), row = row_of_node(g, p.leaf_rows, p.other, sequence, node);
-        const uint place = (p.parts > 1u ? unit * 2u * p.d : row * p.kv_stride + p.k_offset) + p.first_column + 4u * four;
+        const uint head = four / head_fours, c = 4u * (four - head * head_fours), columns = min(p.head_dim - c, 4u);
+        const uint row = row_of_node(g, p.leaf_rows, p.other, sequence, node);
+        const uint place = (p.parts > 1u ? unit * 2u * p.d : row * p.kv_stride + p.k_offset) + (p.first_head + head) * p.head_dim + c;
         put_numbers(PASS, place, sum.key, columns);
         put_numbers(PASS, place + p.d, sum.value, columns);
     }

@@ -59,7 +59,7 @@ FUNCTION void store_columns(CONTEXT, float *x, uint place, uint column, const fl
 // or dout (1), to the nodes' rows of key_sums. `row` is that of place 0.
 FUNCTION void put_key_sums(CONTEXT, uint4 weights, uint head, uint row, uint t, uint of_value) {
     OPEN
-    const uint columns = key_sum_stride((p.end_head - p.first_head) * p.head_dim);
+    const uint columns = 4u * key_sum_four(p.head_dim, p.end_head - p.first_head, 0u);
     const uint4 of_nodes = transposed(weights);
     uint place[4];
     UNROLL for (uint k = 0u; k < 4u; ++k) {

@@ -32,8 +32,13 @@ FUNCTION block_t block_of(CONTEXT, uint unit) {
     block.part = unit % p.parts;
     block.sequence = unit / p.parts / p.n_tiles;
     block.number = TO_INT(unit / p.parts % p.n_tiles);
+#ifdef TABLES
+    block.n_true = p.n;
+    block.n_ranges = TO_INT(p.slots * ROWS_PER_TILE);
+#else
     block.n_true = TO_INT(AT(lengths, block.sequence));
     block.n_ranges = tile_ranges(INT4(p.graph, p.n, p.reach, p.rel_levels), block.n_true, TO_INT(ROWS_PER_TILE), p.level);
+#endif
     return block;
 }
 // The first place of the list that the part has.

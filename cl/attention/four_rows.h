@@ -21,47 +21,29 @@ FUNCTION int part_of(int4 v, uint i) { return i == 0u ? v.x : i == 1u ? v.y : i 
 FUNCTION float number_of(float4 v, uint i) { return i == 0u ? v.x : i == 1u ? v.y : i == 2u ? v.z : v.w; }
 FUNCTION float dot4(float4 a, float4 b) { return (a.x * b.x + a.y * b.y) + (a.z * b.z + a.w * b.w); }
 
-// The nodes that row u of the block reads by a range.
-FUNCTION int4 range_of_row(CONTEXT, int4 g, block_t block, int u, int r) {
-    OPEN
-    const int4 position = tile_position(TO_INT(ROWS_PER_TILE), p.level, block.number, u);
-    if (!is_in_bucket(g, position) || !node_exists(g, block.n_true, position)) return EMPTY_RANGE;
-    return tile_range(g, block.n_true, p.level, position, r);
-}
-// The block's rows in the tensors, NO_ROW where there is none: own_row of all nodes, own_existing of those that exist, own_source of these
-// where q is stored; of each range the union {begin, end, lowest, highest row of the table} and {lowest, highest base, step, 0}.
-FUNCTION void set_block(CONTEXT, int4 g, block_t block) {
-    OPEN
-    for (uint u = LOCAL_ID; u < ROWS_PER_TILE; u += WG) {
-        const int4 position = tile_position(TO_INT(ROWS_PER_TILE), p.level, block.number, TO_INT(u));
-        uint row = NO_ROW, existing = NO_ROW, source = NO_ROW;
-        if (is_in_bucket(g, position)) {
-            const int node = position.x == 0 ? position.y : node_number(g, position);
-            row = row_of_node(g, p.leaf_rows, p.other, block.sequence, node);
-            if (node_exists(g, block.n_true, position)) {
-                existing = row;
-                source = stored_row(g, p.calls, row, node);
-            }
-        }
-        own_row[u] = row;
-        own_existing[u] = existing;
-        own_source[u] = source;
+// Columns c .. c + 3 of a head that begins at element i of x, for i and columns of any number: zero behind the last one. HEAD_REST, a constant, is what
+// columns are beyond fours.
+#define COLUMNS_OF(x, i, c, columns)                                                                                              \
+    (HEAD_REST == 0u || (c) + 4u <= (columns) ? READ4(x, (i) + (c))                                                               \
+                                              : FLOAT4(READ(x, (i) + (c)), HEAD_REST > 1u ? READ(x, (i) + (c) + 1u) : 0.0f,       \
+                                                       HEAD_REST > 2u ? READ(x, (i) + (c) + 2u) : 0.0f, 0.0f))
+// sum[j] of four rows += those of tensor x, at own[i], times those of tensor y, at other[j], for so many columns.
+#define ADD_DOTS(sum, count, columns, x, own, y, other)                                                                       \
+    for (uint c = 0u; c < columns; c += 4u) {                                                                           \
+        float4 left[4];                                                                                                 \
+        UNROLL for (uint i = 0u; i < 4u; ++i) left[i] = COLUMNS_OF(x, own[i], c, columns);                              \
+        UNROLL for (uint j = 0u; j < count; ++j) {                                                                      \
+            const float4 right = COLUMNS_OF(y, other[j], c, columns);                                                   \
+            sum[j] += FLOAT4(dot4(left[0], right), dot4(left[1], right), dot4(left[2], right), dot4(left[3], right));   \
+        }                                                                                                               \
     }
-    for (int r = TO_INT(LOCAL_ID); r < block.n_ranges; r += TO_INT(WG)) {
-        int4 nodes = INT4(0x7FFFFFFF, 0, 0x7FFFFFFF, -1), bases = INT4(0x7FFFFFFF, -0x7FFFFFFF, 0, 0);
-        for (int u = 0; u < TO_INT(ROWS_PER_TILE); ++u) {
-            const int4 range = range_of_row(PASS, g, block, u, r);
-            if (range.x >= range.y) continue;
-            const int last_row = range.z + (range.y - 1 - range.x) * range.w, base = range.z - range.x * range.w;
-            nodes = INT4(min(nodes.x, range.x), max(nodes.y, range.y), min(nodes.z, min(range.z, last_row)),
-                         max(nodes.w, max(range.z, last_row)));
-            bases = INT4(min(bases.x, base), max(bases.y, base), range.w, 0);
-        }
-        if (nodes.y == 0) nodes = INT4(0, 0, 0, -1);
-        union_of[r] = nodes;
-        base_of[r] = bases;
-    }
-}
+
+// What the block's rows read, and of each range of theirs the union: by index arithmetic, or by a table of ranges.
+#ifdef TABLES
+#include "cl/attention/table_rows.h"
+#else
+#include "cl/attention/rule_rows.h"
+#endif
 FUNCTION int list_length(CONTEXT, int n_ranges) {
     OPEN
     int length = 0;
@@ -101,16 +83,6 @@ FUNCTION place_t list_begin() {
     return at;
 }
 
-// The entries of a range with nodes `nodes` in the step with places first .. end - 1: {first row of the table, number of rows, from one to the next, 0}.
-FUNCTION int4 entries_of(CONTEXT, int r, int4 nodes, int start, int first, int end) {
-    OPEN
-    const int from = nodes.x + max(first - start, 0), to = min(nodes.y, nodes.x + end - start);
-    if (from >= to) return INT4(0, 0, 1, 0);
-    const int4 bases = base_of[r];
-    const int near = from * bases.z, far = (to - 1) * bases.z, stride = bases.z == 2 || bases.z == -2 ? 2 : 1;
-    const int lowest = max(nodes.z, bases.x + min(near, far)), highest = min(nodes.w, bases.y + max(near, far));
-    return INT4(lowest, max((highest - lowest) / stride + 1, 0), stride, 0);
-}
 // Of the step's entries the table rows of four, from entry e on (past the last one: 0); their number in all is in `count`.
 STRUCT(entries_t) {
     int4 row;
@@ -175,7 +147,7 @@ FUNCTION codes_t edge_codes(CONTEXT, int4 g, block_t block, place_t at, int firs
     codes.high = codes.low;
     const int own = first + TO_INT(SIXTEENTH * KEYS_PER_ITEM), last = min(own + TO_INT(KEYS_PER_ITEM), end);
     if (own >= last) return codes;
-    const bool has_rel = (p.calls & CALL_REL) != 0u;
+    const bool has_rel = HAS_REL;
     int entry0 = 0;  // of the ranges before the first own one
     int4 nodes0 = union_of[at.range];
     while (own >= at.start + nodes0.y - nodes0.x) {
@@ -224,7 +196,7 @@ FUNCTION uint dropped_edges(CONTEXT, uint head, uint n_keys) {
         const uint key0 = AT(row_keys, row), key1 = AT(row_keys, row + 1u);
         for (uint t = SIXTEENTH * KEYS_PER_ITEM; t < min((SIXTEENTH + 1u) * KEYS_PER_ITEM, n_keys); ++t) {
             const int coded = part_of(list_row[t / 4u], t % 4u);
-            const uint code = AT(row_keys, 2u * TO_UINT(coded < 0 ? -1 - coded : coded));
+            const uint code = code_of_node(PASS, TO_UINT(coded < 0 ? -1 - coded : coded));
             if (dropout_bits(code, key0, key1, p.uid << 8 | head, AT(rng, 0u), AT(rng, 1u)) < p.threshold)
                 bits |= 1u << (8u * i + t - SIXTEENTH * KEYS_PER_ITEM);
         }
@@ -243,8 +215,7 @@ FUNCTION float score_of(CONTEXT, float product, float stored, int code, uint i) 
     OPEN
     if (code == NO_EDGE) return LOWEST;
     if (stored == 0.0f) return 0.0f;
-    if (code == PLAIN_EDGE) return product * p.scale;
-    return (product + number_of(by_fours[TO_UINT(code - FIRST_ENTRY) * 4u + FOUR], i)) * p.scale;
+    return (product + entry_product(PASS, code, i)) * p.scale;
 }
 FUNCTION float4 scores_of(CONTEXT, float4 product, float4 stored, codes_t codes, uint j) {
     OPEN

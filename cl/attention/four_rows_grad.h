@@ -2,6 +2,30 @@
 // takes the sum of those of an entry, [entry][rows].
 #include "cl/attention/block_sums.h"
 
+// What a group of a dispatch takes: up to MOST_COLUMNS columns of a head, and blocks or parts first_unit .. end_unit - 1. The head's sums of the table begin at `area`; a row of key_sums
+// has `fours` for dk and for dv of `heads` heads.
+STRUCT(grad_group_t) {
+    uint heads, head, first_column, area, fours, first_unit, end_unit;
+};
+FUNCTION grad_group_t grad_group(CONTEXT) {
+    OPEN
+    const uint pieces = (p.head_dim + MOST_COLUMNS - 1u) / MOST_COLUMNS, number = GROUP_ID / pieces;
+    grad_group_t group;
+    group.heads = p.end_head - p.first_head;
+    group.head = p.first_head + number % group.heads;
+    group.first_column = (GROUP_ID - number * pieces) * MOST_COLUMNS;
+    group.area = (number / group.heads * p.heads + group.head) * p.rel_rows * p.head_dim;
+    group.fours = key_sum_four(p.head_dim, group.heads, 0u);
+    group.first_unit = p.first_unit + number / group.heads * p.group_units;
+    group.end_unit = min(group.first_unit + p.group_units, p.leaf_rows / TO_UINT(p.n) * p.n_tiles * p.parts);
+    return group;
+}
+// Writes down the unions of the block's list, and its end.
+FUNCTION void put_key_ranges(CONTEXT, block_t block) {
+    OPEN
+    for (int r = TO_INT(LOCAL_ID); r <= block.n_ranges; r += TO_INT(WG))
+        put_key_range(PASS, block, r, r < block.n_ranges ? union_of[r].x : 0, list_length(PASS, r));
+}
 FUNCTION float lse_of(CONTEXT, uint i, uint head) {
     OPEN
     const uint row = own_existing[4u * FOUR + i];
@@ -12,6 +36,9 @@ FUNCTION float dots_of(CONTEXT, uint i, uint head) {
     const uint row = own_existing[4u * FOUR + i];
     return row == NO_ROW ? 0.0f : AT(dots, row * p.heads + head);
 }
+// The same of the item's four rows.
+FUNCTION float4 lse_of_rows(CONTEXT, uint head) { return FLOAT4(lse_of(PASS, 0u, head), lse_of(PASS, 1u, head), lse_of(PASS, 2u, head), lse_of(PASS, 3u, head)); }
+FUNCTION float4 dots_of_rows(CONTEXT, uint head) { return FLOAT4(dots_of(PASS, 0u, head), dots_of(PASS, 1u, head), dots_of(PASS, 2u, head), dots_of(PASS, 3u, head)); }
 // The sum of the gradients of row u's edges with table row `row` to the nodes of a range in the step.
 FUNCTION float sum_of_edges(CONTEXT, int4 range, int row, int4 nodes, int start, int first, int end, uint u) {
     OPEN
@@ -50,10 +77,12 @@ FUNCTION void pull_entries(CONTEXT, int4 g, block_t block, place_t at, int first
         at.start += nodes.y - nodes.x;
     }
 }
-// Four columns of dq, or of a part of it.
-FUNCTION void put_four(CONTEXT, uint place, float4 x) {
+// The four columns c .. c + 3 of a head of dq, or of a part of it.
+FUNCTION void put_four(CONTEXT, uint head_place, uint c, float4 x) {
     OPEN
+    const uint place = head_place + c;
     UNROLL for (uint j = 0u; j < 4u; ++j) {
+        if (HEAD_REST != 0u && c + j >= p.head_dim) continue;
         if (p.parts > 1u)
             AT(partial, place + j) = number_of(x, j);
         else

@@ -22,10 +22,12 @@ FUNCTION void put_statistics(CONTEXT, uint place, uint i, uint head, float top, 
         AT(lse, own_row[4u * FOUR + i] * p.heads + head) = weights == 0.0f ? 0.0f : top + log(weights);
     }
 }
-// Four columns of a result, or of a partial one.
-FUNCTION void put_four(CONTEXT, uint place, float4 x) {
+// The four columns c .. c + 3 of a head of a result, or of a partial one.
+FUNCTION void put_four(CONTEXT, uint head_place, uint c, float4 x) {
     OPEN
+    const uint place = head_place + c;
     UNROLL for (uint j = 0u; j < 4u; ++j) {
+        if (HEAD_REST != 0u && c + j >= p.head_dim) continue;
         if (p.parts > 1u)
             AT(partial, place + j) = number_of(x, j);
         else

@@ -4,6 +4,7 @@
 // All products have the block's 16 rows as columns: keys, values or entries are staged by STEP_KEYS rows, and
 //   staged times the block's rows gives by_fours [staged row][row of the block], the dots of a step;
 //   staged, transposed, times weights [staged row][row of the block] gives by_fours [column][row of the block], weighted sums.
+#define HEAD_REST 0u  // heads are of multiples of 16 columns
 #include "cl/attention/four_rows.h"
 #define EIGHTS (MOST_COLUMNS / 8u)  // vectors of a head of a row
 #define LINE FRAGMENT_LINE(MOST_COLUMNS)

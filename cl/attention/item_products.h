@@ -1,17 +1,6 @@
 // Products of a block of queries in the registers of its items, without matrix units (four_rows.h).
 #include "cl/attention/four_rows.h"
 
-// sum[j] of four rows += those of tensor x, at own[i], times those of tensor y, at other[j], for so many columns.
-#define ADD_DOTS(sum, count, columns, x, own, y, other)                                                                       \
-    for (uint c = 0u; c < columns; c += 4u) {                                                                           \
-        float4 left[4];                                                                                                 \
-        UNROLL for (uint i = 0u; i < 4u; ++i) left[i] = READ4(x, own[i] + c);                                           \
-        UNROLL for (uint j = 0u; j < count; ++j) {                                                                      \
-            const float4 right = READ4(y, other[j] + c);                                                                \
-            sum[j] += FLOAT4(dot4(left[0], right), dot4(left[1], right), dot4(left[2], right), dot4(left[3], right));   \
-        }                                                                                                               \
-    }
-
 // Where a head of the item's row i begins in the queries: a row that is not stored is zero, and reads the first one meanwhile.
 FUNCTION uint query_place(CONTEXT, uint i, uint head) {
     OPEN
@@ -25,6 +14,9 @@ FUNCTION float4 stored_rows(CONTEXT) {
     return FLOAT4(own_source[row] == NO_ROW ? 0.0f : 1.0f, own_source[row + 1u] == NO_ROW ? 0.0f : 1.0f,
                   own_source[row + 2u] == NO_ROW ? 0.0f : 1.0f, own_source[row + 3u] == NO_ROW ? 0.0f : 1.0f);
 }
+#ifdef TABLES
+FUNCTION void mix_entries(CONTEXT, place_t at, int n_ranges, int first, int end, uint head) {}
+#else
 // by_fours [entry][rows] = q . r of the step's entries.
 FUNCTION void mix_entries(CONTEXT, place_t at, int n_ranges, int first, int end, uint head) {
     OPEN
@@ -45,12 +37,13 @@ FUNCTION void mix_entries(CONTEXT, place_t at, int n_ranges, int first, int end,
             if (e + TO_INT(j) < count) by_fours[(TO_UINT(e) + j) * 4u + FOUR] = sum[j];
     }
 }
+#endif
 // The step with places first .. end - 1, which begins `at`: its list and the products with its entries, for all items, and the codes of the
 // item's edges.
 FUNCTION codes_t begin_step(CONTEXT, int4 g, block_t block, place_t at, int first, int end, uint head) {
     OPEN
     set_list(PASS, g, block.sequence, at, first, end);
     const codes_t codes = edge_codes(PASS, g, block, at, first, end);
-    if ((p.calls & CALL_REL) != 0u) mix_entries(PASS, at, block.n_ranges, first, end, head);
+    if (HAS_REL) mix_entries(PASS, at, block.n_ranges, first, end, head);
     return codes;
 }

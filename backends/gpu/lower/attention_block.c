@@ -4,8 +4,8 @@
 
 enum {
     SIXTEEN = 16,                 // items that share rows, each with other keys
-    MOST_HEAD = 256,              // columns of a head: an item has a sixteenth of a row's results in registers;
-    MOST_HEAD_BACK = 64,          // more would spill backward (RADV, RDNA3)
+    PIECE = 256,                  // columns of a head that a group has: an item has a sixteenth of a row's results in registers;
+    PIECE_BACK = 64,              // more would spill backward (RADV, RDNA3)
     MOST_LOCAL = 10240,           // bytes of local memory of a group: 8 waves a SIMD unit of RDNA;
     MOST_FRAGMENT_LOCAL = 32768,  // by fragments, whose operands are there
     MOST_FRAGMENT_HEAD = 128,     // columns of a head
@@ -74,7 +74,11 @@ static void set_constants(const bpt_attention_problem_t *a, const bpt_attention_
     constants[attention_block_MOST_COLUMNS] = b->most_columns;
     constants[attention_block_KEYS_PER_ITEM] = b->keys_per_item;
     constants[attention_block_ENTRIES] = b->entries;
-    if (!b->by_fragments) return;
+    if (!b->by_fragments) {
+        _Static_assert((int)attention_block_HEAD_REST == (int)attention_block_grad_HEAD_REST, "the kernels differ in what they share");
+        constants[attention_block_HEAD_REST] = (uint32_t)a->t->head_dim % 4;
+        return;
+    }
     constants[attention_fragment_FRAGMENT_M] = units->rows;
     constants[attention_fragment_FRAGMENT_N] = units->columns;
     constants[attention_fragment_FRAGMENT_K] = units->depth;
@@ -107,9 +111,8 @@ static bool can_by_fragments(const bpt_attention_problem_t *a) {
            a->in[0].dtype == BPT_F16 && bpt_lower_attention_by_eights(a) && a->t->head_dim % BPT_ATTENTION_BLOCK == 0 &&
            a->t->head_dim <= MOST_FRAGMENT_HEAD;
 }
-static bool can_in_registers(const bpt_attention_problem_t *a, bool back) {
-    return a->l->device->tuning.other[BPT_PROBLEM_ATTENTION_BLOCKS].kind == BPT_BLUEPRINT_BLOCK && a->t->head_dim % 4 == 0 &&
-           a->t->head_dim <= (back ? MOST_HEAD_BACK : MOST_HEAD);
+static bool can_in_registers(const bpt_attention_problem_t *a) {
+    return a->l->device->tuning.other[BPT_PROBLEM_ATTENTION_BLOCKS].kind == BPT_BLUEPRINT_BLOCK;
 }
 
 // As few steps as there can be, and in these as few keys that nobody reads.
@@ -119,7 +122,9 @@ static bpt_attention_block_t block_of(const bpt_attention_problem_t *a, bool by_
     const int64_t nodes = nodes_of_block(a), steps = bpt_ceil_div(nodes, SIXTEEN * most);
     bpt_attention_block_t b = {.by_fragments = by_fragments,
                                .ranges = (uint32_t)bpt_round_up(bpt_intervals_most_keys(&a->t->graph), ALIKE_RANGES),
-                               .most_columns = (uint32_t)bpt_round_up(a->t->head_dim, by_fragments ? BPT_ATTENTION_BLOCK : 64)};
+                               .most_columns = by_fragments
+                                                   ? (uint32_t)a->t->head_dim
+                                                   : (uint32_t)bpt_min(bpt_round_up(a->t->head_dim, 64), back ? PIECE_BACK : PIECE)};
     for (b.keys_per_item = (uint32_t)bpt_ceil_div(nodes, SIXTEEN * steps); b.keys_per_item > 0; --b.keys_per_item) {
         const int64_t step = SIXTEEN * (int64_t)b.keys_per_item;
         b.entries = (uint32_t)bpt_lower_attention_entries(a, step, b.ranges);
@@ -137,11 +142,16 @@ static bool has_blocks(const bpt_attention_problem_t *a) {
 }
 
 bpt_attention_block_t bpt_lower_attention_block(const bpt_attention_problem_t *a, bool back) {
-    return has_blocks(a) && can_in_registers(a, back) ? block_of(a, false, back) : (bpt_attention_block_t){0};
+    return has_blocks(a) && can_in_registers(a) ? block_of(a, false, back) : (bpt_attention_block_t){0};
 }
 
 bpt_attention_block_t bpt_lower_attention_fragments(const bpt_attention_problem_t *a, bool back) {
     return has_blocks(a) && can_by_fragments(a) ? block_of(a, true, back) : (bpt_attention_block_t){0};
+}
+
+// Groups for a head.
+static int64_t pieces_of(const bpt_attention_problem_t *a, const bpt_attention_block_t *b) {
+    return bpt_ceil_div(a->t->head_dim, b->most_columns);
 }
 
 void bpt_lower_attention_emit_block(const bpt_attention_problem_t *a, const bpt_attention_block_t *b, const bpt_attention_piece_t *piece) {
@@ -155,7 +165,7 @@ void bpt_lower_attention_emit_block(const bpt_attention_problem_t *a, const bpt_
     k.bindings[attention_block_lse] = a->out[1];
     k.bindings[attention_block_partial] = piece->partial;
     k.flops = piece->edges * (double)a->d * 6;
-    bpt_lower_emit(a->l, &k, &params, a->batch * piece->tiles * piece->parts * a->t->heads);
+    bpt_lower_emit(a->l, &k, &params, a->batch * piece->tiles * piece->parts * a->t->heads * pieces_of(a, b));
 }
 
 void bpt_lower_attention_emit_block_grad(const bpt_attention_problem_t *a, const bpt_attention_block_t *b,
@@ -174,6 +184,6 @@ void bpt_lower_attention_emit_block_grad(const bpt_attention_problem_t *a, const
     for (int64_t first = 0; first < units; first += step) {
         if (first > 0) bpt_lower_barrier(a->l);
         params.first_unit = (uint32_t)first;
-        bpt_lower_emit(a->l, &k, &params, shares->groups * heads);
+        bpt_lower_emit(a->l, &k, &params, shares->groups * heads * pieces_of(a, b));
     }
 }

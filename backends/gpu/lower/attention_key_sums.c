@@ -11,7 +11,7 @@ enum {
 };
 
 // Elements of a row: dk and dv of some heads.
-static int64_t row_size(const bpt_attention_problem_t *a, int64_t heads) { return 2 * bpt_round_up(heads * a->t->head_dim, 4); }
+static int64_t row_size(const bpt_attention_problem_t *a, int64_t heads) { return 2 * heads * bpt_round_up(a->t->head_dim, 4); }
 
 // Heads whose rows there is room for, as even as possible.
 static int64_t heads_of(const bpt_attention_problem_t *a, int64_t rows, int64_t together) {
@@ -52,8 +52,8 @@ bpt_attention_pieces_t bpt_lower_attention_summed_keys(const bpt_attention_probl
 
 static void emit_piece(const bpt_attention_problem_t *a, const key_sums_t *s, const bpt_attention_piece_t *piece, int64_t first_head,
                        int64_t end_head) {
-    const int64_t columns = (end_head - first_head) * a->t->head_dim;
-    const int64_t count = bpt_lower_attention_units(a, piece) * bpt_ceil_div(columns, 4);
+    const int64_t heads = end_head - first_head;
+    const int64_t count = bpt_lower_attention_units(a, piece) * heads * bpt_ceil_div(a->t->head_dim, 4);
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_key_sum);
     attention_key_sum_params_t params = {.graph = a->graph[0],
                                          .n = a->graph[1],
@@ -62,8 +62,9 @@ static void emit_piece(const bpt_attention_problem_t *a, const key_sums_t *s, co
                                          .leaf_rows = (uint32_t)(a->batch * a->t->graph.n),
                                          .other = (uint32_t)a->other,
                                          .d = (uint32_t)a->d,
-                                         .first_column = (uint32_t)(first_head * a->t->head_dim),
-                                         .columns = (uint32_t)columns,
+                                         .first_head = (uint32_t)first_head,
+                                         .heads = (uint32_t)heads,
+                                         .head_dim = (uint32_t)a->t->head_dim,
                                          .kv_stride = (uint32_t)a->kv_stride,
                                          .k_offset = (uint32_t)a->k_offset,
                                          .first_node = (int32_t)piece->first,

@@ -139,9 +139,9 @@ static piece_t table_piece(int64_t first, int64_t rows, int64_t keys, int64_t ot
     return (piece_t){.first = first, .nodes = rows, .keys = keys, .edges = (double)rows * (double)min64(keys, others), .rel = true};
 }
 
-// The rows of one side of a table: as one piece where none needs parts, else those of few edges apart from the others. Without bounds a row
-// may have every row of the other side in each slot, since slots may overlap, but for those with relative positions.
-pieces_t bpt_lower_attention_table_rows(const problem_t *a, bool of_key, int64_t most) {
+// As one piece where none needs parts, else those of few edges apart from the others. Without bounds a row may have every row of the other
+// side in each slot, since slots may overlap, but for those with relative positions.
+pieces_t bpt_lower_attention_table_rows(const problem_t *a, bool of_key, int64_t first, int64_t most) {
     const bpt_op_call_t *call = a->l->call;
     const bpt_table_side_t *side = of_key ? &a->t->bounds.keys : &a->t->bounds.queries;
     const int64_t rows = bpt_rows(&call->in[of_key ? 1 : 0]), others = bpt_rows(&call->in[of_key ? 0 : 1]);
@@ -153,11 +153,12 @@ pieces_t bpt_lower_attention_table_rows(const problem_t *a, bool of_key, int64_t
     if (longest > INT32_MAX)
         bpt_lower_refuse(a->l, "a table of %lld slots and %lld rows is too large for 32-bit counts", (long long)slots, (long long)others);
     if (longest <= most) {
-        add_piece(&p, table_piece(0, rows, longest, others), most);
+        add_piece(&p, table_piece(first, rows - first, longest, others), most);
         return p;
     }
-    add_piece(&p, table_piece(0, side->light, few, others), most);
-    add_piece(&p, table_piece(side->light, rows - side->light, many, others), most);
+    const int64_t light_end = bpt_min(side->light, rows), heavy = first > light_end ? first : light_end;
+    add_piece(&p, table_piece(first, light_end - first, few, others), most);
+    add_piece(&p, table_piece(heavy, rows - heavy, many, others), most);
     return p;
 }
 
@@ -168,7 +169,6 @@ pieces_t bpt_lower_attention_queries(const problem_t *a, int64_t most) {
     const int64_t n = t->graph.n, part = min64(bpt_lower_attention_part(a), most);
     const double leaves = (double)n * (double)a->batch;
     pieces_t p = {.count = 0};
-    if (a->table) return bpt_lower_attention_table_rows(a, false, most);
     if (t->queries == BPT_QUERIES_ROOTS) {
         add_piece(&p, (piece_t){.nodes = 1, .keys = n, .edges = leaves, .rel = true}, part);  // the root may be a leaf
         return p;

@@ -71,6 +71,10 @@ static inline bool bpt_lower_attention_by_eights(const bpt_attention_problem_t *
     .leaf_rows = (uint32_t)((a)->batch * (a)->t->graph.n), .other = (uint32_t)(a)->other, .heads = (uint32_t)(a)->t->heads,  \
     .scale = (a)->t->scale, .inverse = 1 / (1 - (a)->t->p), .threshold = (a)->t->p > 0 ? bpt_lower_threshold((a)->t->p) : 0, \
     .uid = (a)->t->uid
+// Strides and bits of the kernels for single queries, and for tiles.
+#define BPT_ATTENTION_STRIDES(a, piece)                                                                                 \
+    .head_dim = (uint32_t)(a)->t->head_dim, .q_stride = (uint32_t)(a)->q_stride, .kv_stride = (uint32_t)(a)->kv_stride, \
+    .k_offset = (uint32_t)(a)->k_offset, .calls = bpt_lower_attention_calls(a, piece)
 // And those of the kernels that take a block of queries.
 #define BPT_ATTENTION_BLOCK_PARAMS(a, piece)                                                                                   \
     .calls = bpt_lower_attention_calls(a, piece), .head_dim = (uint32_t)(a)->t->head_dim, .n_tiles = (uint32_t)(piece)->tiles, \
@@ -99,8 +103,8 @@ bpt_attention_pieces_t bpt_lower_attention_queries(const bpt_attention_problem_t
 bpt_attention_pieces_t bpt_lower_attention_query_tiles(const bpt_attention_problem_t *a, int64_t lanes, int64_t part, int64_t most);
 // The stored keys, by tiles of `tile` nodes for groups that take `most` queries.
 bpt_attention_pieces_t bpt_lower_attention_keys(const bpt_attention_problem_t *a, int64_t tile, int64_t most);
-// The queries of a call over a table, or its keys.
-bpt_attention_pieces_t bpt_lower_attention_table_rows(const bpt_attention_problem_t *a, bool of_key, int64_t most);
+// The queries of a call over a table, or its keys, from row `first` on.
+bpt_attention_pieces_t bpt_lower_attention_table_rows(const bpt_attention_problem_t *a, bool of_key, int64_t first, int64_t most);
 // Bits of `calls` of the kernels that work on a piece.
 static inline uint32_t bpt_lower_attention_calls(const bpt_attention_problem_t *a, const bpt_attention_piece_t *piece) {
     return a->calls | (a->rel_rows && piece->rel ? CALL_REL : 0);
@@ -161,7 +165,24 @@ void bpt_lower_attention_sums(const bpt_attention_problem_t *a, const bpt_attent
 // dout . out of every row and head, in scratch.
 bpt_view_t bpt_lower_attention_dots(const bpt_attention_problem_t *a);
 
-// The gradient of a call over a table (attention_table.c).
+// (attention_rows.c) Queries of a piece one by one; their gradient.
+void bpt_lower_attention_emit_rows(const bpt_attention_problem_t *a, const bpt_attention_piece_t *piece);
+void bpt_lower_attention_emit_dq(const bpt_attention_problem_t *a, const bpt_attention_piece_t *piece,
+                                 const bpt_attention_shares_t *shares);
+
+// (attention_tile_calls.c) Queries of a piece by tiles; their gradient; that of keys by tiles of them.
+void bpt_lower_attention_emit_tiles(const bpt_attention_problem_t *a, const bpt_gpu_attention_tile_t *tile,
+                                    const bpt_attention_piece_t *piece);
+void bpt_lower_attention_emit_tile_dq(const bpt_attention_problem_t *a, const bpt_gpu_attention_tile_t *tile,
+                                      const bpt_attention_piece_t *piece, const bpt_attention_shares_t *shares);
+void bpt_lower_attention_emit_dkv(const bpt_attention_problem_t *a, const bpt_gpu_attention_tile_t *tile,
+                                  const bpt_attention_piece_t *piece, const bpt_view_t *dots);
+
+// (attention.c) The queries of a call, or of its gradient, and the tile of those that go by tiles.
+bpt_attention_pieces_t bpt_lower_attention_rows_or_tiles(const bpt_attention_problem_t *a, bool gradient, bpt_gpu_attention_tile_t *tile);
+
+// A call over a table, and its gradient (attention_table.c).
+void bpt_lower_attention_table(const bpt_attention_problem_t *a, bool first);
 void bpt_lower_attention_table_gradient(const bpt_attention_problem_t *a, bool first);
 
 // A whole call, or a part of its sequences; `first`: the first part, which gives drel its value while later ones add to it.

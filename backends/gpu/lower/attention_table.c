@@ -1,12 +1,30 @@
-// attention_grad over a table: the rows of both sides one by one, dq from the table and dk, dv from its transpose
-// (cl/attention/attention_table_grad.cl). Any row may have edges with any of the other side, so there are no windows: tensors must fit the
-// device's bindings. The gradient of relative positions is summed up in private sums of the groups of a dispatch, which the next one goes
-// on with.
+// attention over a table, and its gradient: rows by blocks of neighbours where that can be (attention_table_block.c), the others one by
+// one; dq from the table, and dk, dv from its transpose (cl/attention/attention_table_grad.cl). Any row may have edges with any of the
+// other side, so there are no windows: tensors must fit the device's bindings. The gradient of relative positions is summed up in private
+// sums of the groups of a dispatch, which the next one goes on with.
+#include "backends/gpu/lower/attention_table_block.h"
 #include "backends/gpu/lower/software/attention.h"
 
 typedef bpt_attention_problem_t problem_t;
 typedef bpt_attention_piece_t piece_t;
 typedef bpt_attention_pieces_t pieces_t;
+
+void bpt_lower_attention_table(const problem_t *a, bool first) {
+    (void)first;
+    const bpt_attention_table_block_t block = bpt_lower_attention_table_block(a);
+    const int64_t most = a->l->device->api->limits.max_loops ? bpt_software_most_keys(a, false) : INT32_MAX;
+    pieces_t queries = bpt_lower_attention_table_rows(a, false, block.rows, most);
+    bpt_lower_attention_reserve(a, &queries, a->d + 2 * a->t->heads);
+    if (block.rows) bpt_lower_attention_emit_table_block(a, &block);
+    for (int i = 0; i < queries.count; ++i) {
+        bpt_lower_barrier_of_rows(a->l);
+        bpt_lower_attention_emit_rows(a, &queries.piece[i]);
+    }
+    bpt_lower_barrier(a->l);
+    bpt_lower_attention_merge(a, &queries);
+}
+
+// ---- Gradient ----------------------------------------------------------------------------------------------------------
 
 uint32_t bpt_lower_attention_table_scores(uint32_t scores) { return scores == BPT_ATTENTION_SCORES ? scores / 2 : scores; }
 
@@ -92,13 +110,19 @@ void bpt_lower_attention_table_gradient(const problem_t *a, bool first) {
         return;
     }
     const int64_t most = a->l->device->api->limits.max_loops ? bpt_software_most_table_edges(a) : INT32_MAX;
-    pieces_t queries = bpt_lower_attention_table_rows(a, false, most), keys = bpt_lower_attention_table_rows(a, true, most);
+    const bpt_attention_table_block_t of_queries = bpt_lower_attention_table_side(a, false),
+                                      of_keys = bpt_lower_attention_table_side(a, true);
+    pieces_t queries = bpt_lower_attention_table_rows(a, false, of_queries.rows, most);
+    pieces_t keys = bpt_lower_attention_table_rows(a, true, of_keys.rows, most);
     if (a->l->status != BPT_OK || !has_room(a)) return;
     const bpt_view_t dots = bpt_lower_attention_dots(a);
     bpt_lower_attention_reserve(a, &queries, a->d);
     bpt_lower_attention_reserve(a, &keys, 2 * a->d);
     const drel_t drel = drel_of(a, &queries);
     bpt_lower_barrier(a->l);
+    if (of_queries.rows) bpt_lower_attention_emit_table_side(a, false, &of_queries, &dots);
+    if (of_keys.rows) bpt_lower_attention_emit_table_side(a, true, &of_keys, &dots);
+    bpt_lower_barrier_of_rows(a->l);
     for (int i = 0; i < queries.count; ++i) emit(a, false, &dots, &drel, &queries.piece[i]);
     for (int i = 0; i < keys.count; ++i) emit(a, true, &dots, &drel, &keys.piece[i]);
     bpt_lower_attention_sums(a, &queries, &keys);

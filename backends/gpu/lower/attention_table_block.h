@@ -1,0 +1,20 @@
+// Attention over tables of ranges by blocks of 16 neighbouring rows (cl/attention/table_rows.h): which rows can, and the dispatches.
+#ifndef BPT_GPU_LOWER_ATTENTION_TABLE_BLOCK_H
+#define BPT_GPU_LOWER_ATTENTION_TABLE_BLOCK_H
+
+#include "backends/gpu/lower/attention_problem.h"
+
+typedef struct {
+    int64_t rows;  // of the side, from the first on, that go by blocks; 0: none
+    uint32_t keys_per_item, slots;
+} bpt_attention_table_block_t;
+
+// Of the queries, forward; of either side, for its gradient.
+bpt_attention_table_block_t bpt_lower_attention_table_block(const bpt_attention_problem_t *a);
+bpt_attention_table_block_t bpt_lower_attention_table_side(const bpt_attention_problem_t *a, bool of_key);
+
+void bpt_lower_attention_emit_table_block(const bpt_attention_problem_t *a, const bpt_attention_table_block_t *block);
+void bpt_lower_attention_emit_table_side(const bpt_attention_problem_t *a, bool of_key, const bpt_attention_table_block_t *block,
+                                         const bpt_view_t *dots);
+
+#endif
