@@ -257,6 +257,18 @@ bpt_status_t bpt_file_writer_write(bpt_file_writer_t *w, const void *bytes, size
     return BPT_OK;
 }
 
+bpt_status_t bpt_file_writer_patch(bpt_file_writer_t *w, uint64_t offset, const void *bytes, size_t length) {
+    if (!w->temporary) return bpt_fail(BPT_ERR_USAGE, "%s is a pipe or a device, and its first bytes are known last: name a file", w->path);
+    BPT_TRY(flush(w));
+    for (const char *rest = bytes; length;) {
+        const ssize_t written = pwrite(w->fd, rest, length, (off_t)offset);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return bpt_fail_path("write", w->path, written ? errno : ENOSPC);
+        rest += written, offset += (uint64_t)written, length -= (size_t)written;
+    }
+    return BPT_OK;
+}
+
 bpt_status_t bpt_file_writer_commit(bpt_file_writer_t *w) {
     BPT_TRY(flush(w));
     if (w->temporary && fsync(w->fd)) return bpt_fail_path("write", w->path, errno);

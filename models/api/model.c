@@ -369,12 +369,19 @@ static bpt_status_t check_input(const bpt_model_t *m, const bpt_sequences_t *s, 
     return bpt_model_check_numbers(s->vectors, total * inputs, "the vectors");
 }
 
-bpt_status_t bpt_model_check_sequences(const bpt_model_t *m, const bpt_sequences_t *s, bool targets, int64_t *total) {
-    if (bpt_task_sides(bpt_model_task(m)) == 2)
-        return bpt_fail(BPT_ERR_USAGE,
-                        "this is %s, which reads a text and its translation: use bpt_model_translate or "
-                        "bpt_model_score_translations",
-                        bpt_model_task(m)->model);
+// Tokens of the vocabulary that is read: of a translator that of its sources.
+static bpt_status_t check_source(const bpt_model_t *m, const bpt_sequences_t *s, int64_t total) {
+    if (bpt_task_sides(bpt_model_task(m)) < 2) return check_input(m, s, total);
+    if (!s->tokens) return bpt_fail(BPT_ERR_USAGE, "the tokens are a null pointer");
+    for (int64_t i = 0; i < total; ++i)
+        if (s->tokens[i] >= m->config.source_vocab)
+            return bpt_fail(BPT_ERR_USAGE, "token %" PRId64 " is %u; the vocabulary of what is translated has %" PRId64, i, s->tokens[i],
+                            m->config.source_vocab);
+    return BPT_OK;
+}
+
+bpt_status_t bpt_model_check_read(const bpt_model_t *m, const bpt_sequences_t *s, bool targets, int64_t *total) {
+    const bpt_model_config_t config = bpt_model_stack(&m->config, 0).config;
     if (!s || !s->lengths || s->count < 1)
         return bpt_fail(BPT_ERR_USAGE, "there are no sequences: tokens, lengths and count must be given");
     if (s->count % bpt_model_texts(m))
@@ -383,9 +390,18 @@ bpt_status_t bpt_model_check_sequences(const bpt_model_t *m, const bpt_sequences
     for (int64_t i = 0; i < s->count; ++i) {
         if (s->lengths[i] < 1 || s->lengths[i] > INT64_MAX - *total)
             return bpt_fail(BPT_ERR_USAGE, "sequence %" PRId64 " has length %" PRId64 "; each needs a token", i, s->lengths[i]);
-        BPT_TRY(bpt_context(bpt_model_check_length(&m->config, s->lengths[i] > 1 && targets ? s->lengths[i] - 1 : s->lengths[i]),
+        BPT_TRY(bpt_context(bpt_model_check_length(&config, s->lengths[i] > 1 && targets ? s->lengths[i] - 1 : s->lengths[i]),
                             "sequence %" PRId64, i));
         *total += s->lengths[i];
     }
-    return check_input(m, s, *total);
+    return check_source(m, s, *total);
+}
+
+bpt_status_t bpt_model_check_sequences(const bpt_model_t *m, const bpt_sequences_t *s, bool targets, int64_t *total) {
+    if (bpt_task_sides(bpt_model_task(m)) == 2)
+        return bpt_fail(BPT_ERR_USAGE,
+                        "this is %s, which reads a text and its translation: use bpt_model_translate or "
+                        "bpt_model_score_translations",
+                        bpt_model_task(m)->model);
+    return bpt_model_check_read(m, s, targets, total);
 }

@@ -152,6 +152,20 @@ BPT_API bpt_status_t bpt_model_predict(bpt_model_t *model, const bpt_sequences_t
 // each sequence, of Star-Transformers of any task. NULL: not wanted; not all.
 BPT_API bpt_status_t bpt_model_encode(bpt_model_t *model, const bpt_sequences_t *sequences, float *tokens, float *texts,
                                       float *relays) BPT_MUST_USE;
+// The vector of each sequence, for models of any task, also translators (of the texts that they read): vectors [B, d]. TEXT: what the head
+// reads, as `texts` above. MEAN, MAX: the mean, or the largest of each number, of the states of its tokens. FIRST, LAST: the state of its
+// first or last token; in a causal model only the last one knows the whole sequence. ROOT: of the node over all of it, in models that pool
+// by it. RELAY: of the relay node. BPT_ERR_USAGE, with those that it has: a model that does not have this one.
+typedef enum {
+    BPT_POOLED_TEXT,
+    BPT_POOLED_MEAN,
+    BPT_POOLED_MAX,
+    BPT_POOLED_FIRST,
+    BPT_POOLED_LAST,
+    BPT_POOLED_ROOT,
+    BPT_POOLED_RELAY
+} bpt_pooled_t;
+BPT_API bpt_status_t bpt_model_embed(bpt_model_t *model, const bpt_sequences_t *sequences, bpt_pooled_t which, float *vectors) BPT_MUST_USE;
 // How likely sequences are, for language models: nll [N - B], the negative log-likelihood in nats of the tokens 2, 3, .. of each sequence
 // given those before. Sequences of one token have none; BPT_ERR_INPUT when no sequence has any.
 BPT_API bpt_status_t bpt_model_score(bpt_model_t *model, const bpt_sequences_t *sequences, float *nll) BPT_MUST_USE;
@@ -188,6 +202,7 @@ typedef struct {
     double repeat_penalty;  // of tokens in the window a positive logit is divided by it, a negative one multiplied (Keskar et al. 2019);
                             // 1: none
     int64_t repeat_window;  // tokens at the end of the text; 0: all
+    int64_t no_repeat;      // n: no token by which n tokens side by side would come a second time in the text; 0: any
     uint64_t seed;
 } bpt_sampling_options_t;
 
@@ -199,6 +214,7 @@ static inline bpt_sampling_options_t bpt_sampling_options(void) {
     o.top_k = 0;
     o.min_p = 0;
     o.repeat_window = 64;
+    o.no_repeat = 0;
     o.seed = 1;
     return o;
 }
@@ -208,7 +224,8 @@ typedef struct bpt_token_sampler bpt_token_sampler_t;
 BPT_API bpt_status_t bpt_token_sampler_create(const bpt_model_t *model, const bpt_sampling_options_t *options,
                                               bpt_token_sampler_t **out) BPT_MUST_USE;
 BPT_API void bpt_token_sampler_destroy(bpt_token_sampler_t *sampler);  // NULL is fine
-// Draw number `draw` (0, 1, .. of a text) from logits [V]; text [count]: the tokens so far, which only the penalty looks at.
+// Draw number `draw` (0, 1, .. of a text) from logits [V]; text [count]: the tokens so far, which the penalty and
+// no_repeat look at. BPT_ERR_INPUT: no_repeat leaves no token.
 BPT_API bpt_status_t bpt_token_sampler_draw(bpt_token_sampler_t *sampler, const float *logits, const uint32_t *text, int64_t count,
                                             uint64_t draw, uint32_t *token) BPT_MUST_USE;
 

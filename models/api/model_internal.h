@@ -46,6 +46,9 @@ bpt_status_t bpt_model_check_numbers(const float *numbers, int64_t count, const 
 bpt_status_t bpt_model_check_sequences(const bpt_model_t *model, const bpt_sequences_t *sequences, bool targets,
                                        int64_t *total) BPT_MUST_USE;
 
+// The same of those that a translator reads too.
+bpt_status_t bpt_model_check_read(const bpt_model_t *model, const bpt_sequences_t *sequences, bool targets, int64_t *total) BPT_MUST_USE;
+
 // Whether an option is a finite float, 0 or more: what devices and kernels are given.
 bool bpt_is_amount(double x);
 

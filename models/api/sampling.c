@@ -24,6 +24,7 @@ bpt_status_t bpt_token_sampler_create(const bpt_model_t *m, const bpt_sampling_o
                                            .min_p = o->min_p,
                                            .repeat_penalty = o->repeat_penalty,
                                            .repeat_window = o->repeat_window,
+                                           .no_repeat = o->no_repeat,
                                            .seed = o->seed};
     BPT_TRY(bpt_alloc(1, sizeof *s, &s));
     s->model = m;

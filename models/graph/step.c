@@ -132,7 +132,10 @@ static bpt_status_t build_model(const build_t *b) {
     bpt_weights_t weights;
     bpt_weights_init(&weights, b->g, b->params, b->state[BPT_STATE_PARAMS], b->options->precision);
     bpt_status_t status;
-    BPT_TRY_GOTO(bpt_encoder_build(&weights, &options, e), done);
+    // The states of a translator are those of the texts that it reads.
+    const bool reads = key->kind == BPT_STEP_STATES && bpt_model_stacks(b->config) == 2;
+    BPT_TRY_GOTO(reads ? bpt_encoder_build_source(&weights, &options, e) : bpt_encoder_build(&weights, &options, e), done);
+    if (reads) e->tokens = e->encoded.tokens.x.full;
     bpt_graph_keep(b->g, e->loss);
     bpt_graph_keep(b->g, e->logits);
     bpt_graph_keep(b->g, e->tokens);
@@ -259,7 +262,7 @@ static bpt_status_t write_batch(bpt_model_step_t *step, const bpt_batch_t *batch
     const uint32_t key[2] = {(uint32_t)rng, (uint32_t)(rng >> 32)};
     BPT_TRY(check_batch(step, batch));
     BPT_TRY(bpt_encoder_write(e, step->program, &step->sinusoids, batch, key));
-    if (e->task->stage) BPT_TRY(e->task->stage(e, batch, weight_scale));
+    if (e->task->stage && !e->is_source) BPT_TRY(e->task->stage(e, batch, weight_scale));
     for (int64_t i = 0; step->weights && i < e->targets; ++i) step->weights[i] = batch->weights[i] * weight_scale;
     BPT_TRY(bpt_program_write(step->program, e->in.targets, batch->targets));
     BPT_TRY(bpt_program_write(step->program, e->in.weights, step->weights));

@@ -37,6 +37,9 @@ BPT_API bpt_status_t bpt_file_write(const char *path, const void *bytes, size_t 
 typedef struct bpt_file_writer bpt_file_writer_t;
 BPT_API bpt_status_t bpt_file_writer_open(const char *path, bpt_file_writer_t **out) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_file_writer_write(bpt_file_writer_t *writer, const void *bytes, size_t length) BPT_MUST_USE;
+// Bytes that were written already, such as a header that says how much has followed: others in their place. Not of a device or a pipe
+// (BPT_ERR_USAGE).
+BPT_API bpt_status_t bpt_file_writer_patch(bpt_file_writer_t *writer, uint64_t offset, const void *bytes, size_t length) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_file_writer_commit(bpt_file_writer_t *writer) BPT_MUST_USE;
 BPT_API void bpt_file_writer_close(bpt_file_writer_t *writer);  // without a commit the old file stays
 

@@ -9,6 +9,7 @@
 #include "bpt/alloc.h"
 #include "data/batches/examples_source.h"
 #include "models/train/evaluate.h"
+#include "tools/bpt/corpus/example_options.h"
 #include "tools/bpt/output.h"
 #include "tools/bpt/runs/trained.h"
 #include "tools/bpt/signals.h"
@@ -42,8 +43,41 @@ typedef struct {
 } group_t;
 
 // Not line by line.
-static bool by_sentences(const group_t *g) { return bpt_format_of(g->options.format)->until == BPT_UNTIL_BLANK_LINE; }
+static bool by_sentences(const group_t *g) { return !g->answers->plain && bpt_format_of(g->options.format)->until == BPT_UNTIL_BLANK_LINE; }
 static const bpt_model_config_t *config_of(const group_t *g) { return &g->answers->trained->config; }
+
+// ---- How lines are read
+
+// A sentence a line; or as the training data are read, with any number of other columns.
+static void read_tokens(const cli_options_t *o, const cli_trained_t *t, const char *path, cli_data_options_t *d) {
+    bpt_format_id_t format;
+    d->format = o->data.format || bpt_format_of_file(path, &format) ? o->data.format : 1 + BPT_FORMAT_TEXT;
+    if (!cli_examples_is_table(d, &t->config, t->unit, path)) d->label_column = "";
+    d->truncate = 0;
+}
+
+// Of a pair the texts alone, or behind a label, as it was trained on.
+static void read_texts(const cli_options_t *o, const cli_trained_t *t, const char *path, cli_data_options_t *d) {
+    bpt_format_id_t format;
+    d->format = o->data.format;
+    d->where = "";
+    if (!cli_examples_is_table(d, &t->config, t->unit, path)) d->label_column = d->text_column = "";
+    if (!d->format && !bpt_format_of_file(path, &format)) d->text_field = d->label_field = "";
+}
+
+bpt_status_t cli_answer_options(const cli_options_t *o, const cli_trained_t *t, const char *path, bpt_examples_options_t *out) {
+    cli_data_options_t d = t->stored.data;
+    if (bpt_task_of(&t->config)->per_token)
+        read_tokens(o, t, path, &d);
+    else
+        read_texts(o, t, path, &d);
+    d.header = o->data.header;
+    cli_examples_given(o, &d);
+    cli_examples_fit(o, &t->config, t->unit, path, &d);
+    BPT_TRY(cli_examples_options(&d, &t->config, t->unit, &t->labels, path, out));
+    out->labelled = false;
+    return BPT_OK;
+}
 
 // ---- The model
 
@@ -136,15 +170,36 @@ static bpt_status_t print_answer(const group_t *g, const asked_t *asked) {
     return g->answers->print(g->answers->o, &a);
 }
 
-static bpt_status_t answer(group_t *g) {
+static bpt_status_t print_answers(group_t *g) {
     BPT_TRY(compute(g));
     for (size_t i = 0; i < g->count; ++i) {
         BPT_TRY(print_answer(g, &g->asked[i]));
         if (ferror(stdout)) break;
     }
+    return cli_flush_output();
+}
+
+// Hands the texts to who takes them.
+static bpt_status_t hand_on(group_t *g) {
+    int64_t *of_line;
+    if (!g->count) return BPT_OK;
+    BPT_TRY(bpt_alloc(g->count, sizeof *of_line, &of_line));
+    for (size_t i = 0; i < g->count; ++i) of_line[i] = g->asked[i].example;
+    const bpt_status_t status = g->answers->take(g->answers->user, &g->examples, of_line, g->count);
+    bpt_free(of_line);
+    return status;
+}
+
+static bpt_status_t answer(group_t *g) {
+    BPT_TRY(g->answers->take ? hand_on(g) : print_answers(g));
     g->count = 0;
     g->examples.count = g->examples.n_tokens = g->examples.trees.nodes.count = 0;
-    return cli_flush_output();
+    return BPT_OK;
+}
+
+static bool is_full(const group_t *g) {
+    const cli_answers_t *a = g->answers;
+    return a->take && ((int64_t)g->examples.n_tokens >= a->most_tokens || (int64_t)g->count >= a->most_texts);
 }
 
 // ---- Lines
@@ -159,13 +214,43 @@ static bpt_status_t add_asked(group_t *g, const asked_t *asked) {
     return BPT_OK;
 }
 
+// Tokens of a line as a language model reads them; for a translator with the end that it was trained with.
+static bpt_status_t add_plain(group_t *g, const bpt_range_t *text) {
+    const cli_trained_t *t = g->answers->trained;
+    const bpt_vocab_t *vocab = t->source_vocab ? t->source_vocab : t->vocab;
+    bpt_examples_t *e = &g->examples;
+    bpt_ids_t ids = {0};
+    uint32_t end = 0;
+    const bool ends = bpt_task_sides(bpt_task_of(config_of(g))) == 2 && bpt_vocab_end_sign(vocab, &end);
+    if (bpt_unit_of(bpt_vocab_unit(vocab))->is_text) BPT_TRY(bpt_range_check_utf8(text));
+    BPT_TRY(bpt_vocab_encode(vocab, text, false, &ids));
+    const uint64_t count = ids.count + ends, offset_room = e->count + 2;
+    bpt_status_t status = bpt_room_check(&g->options.room, text, count);
+    if (status == BPT_OK && e->n_tokens + count > e->token_capacity) {
+        e->token_capacity = 2 * (e->n_tokens + count);
+        status = bpt_realloc(&e->tokens, e->token_capacity, sizeof *e->tokens);
+    }
+    if (status == BPT_OK && offset_room > e->capacity) {
+        e->capacity = 2 * offset_room;
+        status = bpt_realloc(&e->offsets, e->capacity, sizeof *e->offsets);
+    }
+    if (status == BPT_OK) {
+        bpt_ids_copy(&ids, 0, ids.count, e->tokens + e->n_tokens);
+        if (ends) e->tokens[e->n_tokens + ids.count] = end;
+        e->offsets[e->count] = e->n_tokens;
+        e->offsets[++e->count] = e->n_tokens += count;
+    }
+    bpt_ids_free(&ids);
+    return status;
+}
+
 // A line, or the lines of a tree or a sentence; marks of documents can make several sentences of these, and comments none.
 static bpt_status_t ask(group_t *g, const bpt_range_t *text) {
     const uint64_t before = g->examples.count;
     const bool sentences = by_sentences(g);
     if (is_blank(*text)) return sentences ? BPT_OK : add_asked(g, &(asked_t){*text, -1, 0});
     if (!sentences) BPT_TRY(bpt_examples_check_lines(text));
-    BPT_TRY(bpt_examples_add(text, &g->options, g->answers->trained->vocab, NULL, &g->examples));
+    BPT_TRY(g->answers->plain ? add_plain(g, text) : bpt_examples_add(text, &g->options, g->answers->trained->vocab, NULL, &g->examples));
     if (!sentences && g->examples.count > before + 1)
         return bpt_fail(BPT_ERR_INPUT, "%s: line %" PRIu64 ": more than one tree in a line; each needs a line of its own, for an answer",
                         text->path, text->line);
@@ -197,10 +282,13 @@ static bpt_lines_t next_sentence(bpt_range_t *rest, bool more, bpt_open_tree_t *
 static bpt_status_t answer_text(group_t *g, bpt_range_t *rest, bool more) {
     bpt_range_t text;
     for (;;) {
-        const bpt_lines_t found = by_sentences(g) ? next_sentence(rest, more, &g->held.seen, &text)
-                                                  : bpt_examples_next(&g->options, rest, more, &g->held.seen, &text);
+        const bpt_lines_t found = g->answers->plain ? bpt_range_next_line(rest, &text) ? BPT_LINES_TEXT : BPT_LINES_NONE
+                                  : by_sentences(g) ? next_sentence(rest, more, &g->held.seen, &text)
+                                                    : bpt_examples_next(&g->options, rest, more, &g->held.seen, &text);
         if (found == BPT_LINES_NONE || found == BPT_LINES_OPEN) return answer(g);
-        if (ask(g, &text) == BPT_OK) continue;
+        const bpt_status_t status = ask(g, &text);
+        if (status == BPT_OK && is_full(g)) BPT_TRY(answer(g));
+        if (status == BPT_OK) continue;
         bpt_error_clear();
         BPT_TRY(answer(g));
         BPT_TRY(ask(g, &text));

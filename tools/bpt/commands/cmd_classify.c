@@ -5,7 +5,6 @@
 #include "models/nn/softmax.h"
 #include "models/train/evaluate.h"
 #include "tools/bpt/commands/answers.h"
-#include "tools/bpt/corpus/example_options.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
 #include "tools/bpt/report/calibration.h"
@@ -46,22 +45,6 @@ static bpt_status_t print(const cli_options_t *o, const cli_answer_t *a) {
     return status;
 }
 
-// Of a pair the texts alone, or behind a label, as it was trained on.
-static bpt_status_t read_options(const cli_options_t *o, const cli_trained_t *t, const char *path, bpt_examples_options_t *out) {
-    cli_data_options_t d = t->stored.data;
-    bpt_format_id_t format;
-    d.format = o->data.format;
-    d.where = "";
-    if (!cli_examples_is_table(&d, &t->config, t->unit, path)) d.label_column = d.text_column = "";
-    if (!d.format && !bpt_format_of_file(path, &format)) d.text_field = d.label_field = "";
-    d.header = o->data.header;
-    cli_examples_given(o, &d);
-    cli_examples_fit(o, &t->config, t->unit, path, &d);
-    BPT_TRY(cli_examples_options(&d, &t->config, t->unit, &t->labels, path, out));
-    out->labelled = false;
-    return BPT_OK;
-}
-
 static bpt_status_t answer(const cli_options_t *o, cli_trained_t *t) {
     const bpt_task_spec_t *task = bpt_task_of(&t->config);
     const char *path = o->n_arguments < 2 ? "-" : o->arguments[1];
@@ -69,7 +52,7 @@ static bpt_status_t answer(const cli_options_t *o, cli_trained_t *t) {
     cli_answers_t answers = {.o = o, .trained = t, .print = print, .temperature = 1};
     if (!task->labelled || task->per_token)
         return bpt_fail(BPT_ERR_USAGE, "%s is %s, not a classifier%s", o->arguments[0], task->model, task->labelled ? "; use bpt tag" : "");
-    BPT_TRY(read_options(o, t, path, &answers.options));
+    BPT_TRY(cli_answer_options(o, t, path, &answers.options));
     if (o->use.calibrated && o->use.with.count)
         return bpt_fail(BPT_ERR_USAGE, "--calibrated is by the temperature of one run, and --with are several; leave one of them out");
     if (o->use.calibrated && !t->run)

@@ -5,7 +5,6 @@
 #include "bpt/alloc.h"
 #include "data/score/spans.h"
 #include "tools/bpt/commands/answers.h"
-#include "tools/bpt/corpus/example_options.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
 #include "tools/bpt/runs/trained.h"
@@ -112,21 +111,6 @@ static bpt_status_t print(const cli_options_t *o, const cli_answer_t *a) {
 
 // ---- The command
 
-// A sentence a line; or as the training data are read, with any number of other columns.
-static bpt_status_t read_options(const cli_options_t *o, const cli_trained_t *t, const char *path, bpt_examples_options_t *out) {
-    cli_data_options_t d = t->stored.data;
-    bpt_format_id_t format;
-    d.format = o->data.format || bpt_format_of_file(path, &format) ? o->data.format : 1 + BPT_FORMAT_TEXT;
-    if (!cli_examples_is_table(&d, &t->config, t->unit, path)) d.label_column = "";
-    d.truncate = 0;
-    d.header = o->data.header;
-    cli_examples_given(o, &d);
-    cli_examples_fit(o, &t->config, t->unit, path, &d);
-    BPT_TRY(cli_examples_options(&d, &t->config, t->unit, &t->labels, path, out));
-    out->labelled = false;
-    return BPT_OK;
-}
-
 // Which scheme --tag-scheme data is.
 static bpt_status_t resolve_scheme(cli_options_t *o, const cli_trained_t *t) {
     const bool of_data = o->use.tag_scheme == BPT_SCHEME_DATA;
@@ -155,7 +139,7 @@ static bpt_status_t answer(cli_options_t *o, cli_trained_t *t) {
     cli_answers_t answers = {.o = o, .trained = t, .print = print};
     BPT_TRY(check(o, t));
     BPT_TRY(resolve_scheme(o, t));
-    BPT_TRY(read_options(o, t, path, &answers.options));
+    BPT_TRY(cli_answer_options(o, t, path, &answers.options));
     answers.options.columns = &columns;
     answers.options.cells = &cells;
     return cli_answer_lines(&answers, path);

@@ -11,7 +11,7 @@
 
 extern const cli_command_t cli_command_train, cli_command_bench, cli_command_eval, cli_command_generate, cli_command_classify,
     cli_command_tag, cli_command_translate, cli_command_bleu, cli_command_average, cli_command_plot, cli_command_export, cli_command_import,
-    cli_command_devices, cli_command_doctor, cli_command_graph, cli_command_tune, cli_command_stop, cli_command_info;
+    cli_command_devices, cli_command_doctor, cli_command_graph, cli_command_tune, cli_command_stop, cli_command_info, cli_command_embed;
 
 const cli_command_t *cli_command_find(const char *name) {
     for (int i = 0; cli_commands[i]; ++i)
@@ -98,7 +98,7 @@ const cli_command_t *const cli_commands[] = {
     &cli_command_eval,
     &cli_command_generate,
     &cli_command_classify,
-    &cli_command_tag,
+    &cli_command_tag, &cli_command_embed,
     &cli_command_translate,
     &cli_command_bleu,
     &cli_command_plot,

@@ -9,6 +9,7 @@
 #include "models/config/config_keys.h"
 #include "models/config/config_names.h"
 #include "models/kinds/kind.h"
+#include "models/run/embedding.h"
 #include "tools/bpt/options/manual.h"
 #include "tools/bpt/options/options.h"
 
@@ -49,7 +50,8 @@
 #define METAVAR_REAL "X"
 
 // Where models are used: their shape comes from the run.
-#define USE (CLI_EVAL | CLI_GENERATE | CLI_CLASSIFY | CLI_TAG | CLI_TRANSLATE)
+#define ANSWERS (CLI_EVAL | CLI_GENERATE | CLI_CLASSIFY | CLI_TAG | CLI_TRANSLATE)
+#define USE (ANSWERS | CLI_EMBED)
 #define MAX_COUNT 9007199254740992.0  // 2^53: exact as a double and in JSON
 #define MAX_INT32 2147483647.0
 
@@ -179,7 +181,7 @@ const cli_option_t cli_option_table[] = {
          "translate documents, which empty lines end: a segment of at least half of N tokens of the source together with the one before"},
 #define BPT_FORMAT(id, name, what) "\n" #name ": " what
     {CHOICE("format", data.format, cli_format_names), .fallback = "auto", .group = CLI_GROUP_DATA,
-     .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TAG, .key = true, .file = true, .firm = true,
+     .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TAG | CLI_EMBED, .key = true, .file = true, .firm = true,
      .help =
          "how files are written; auto: files of examples as their names say, else in the usual format of the task; lm and translate: text"
 #include "data/readers/formats.def"
@@ -195,7 +197,7 @@ const cli_option_t cli_option_table[] = {
      .help = "column of the text, or of both texts of a pair"},
     {TEXT("text-field", data.text_field, "NAME[,NAME]"), .fallback = "",
      .shown = "text or sentence; pair: sentence1,sentence2 or the like; tag: tokens or words", .group = CLI_GROUP_DATA,
-     .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TAG, .key = true, .file = true, .task = has_one_side, .firm = true,
+     .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TAG | CLI_EMBED, .key = true, .file = true, .task = has_one_side, .firm = true,
      .help =
          "--format jsonl, csv: field or column of the text, of both texts of a pair, or of the list of tokens; those of translations are "
          "named by --source and --target"},
@@ -217,8 +219,8 @@ const cli_option_t cli_option_table[] = {
      .key = true, .file = true, .no_flag = true,
      .help = "scheme of the tags of the data before --tag-scheme; keep: they were not converted"},
     {CHOICE("trees", data.trees, bpt_trees_names), .fallback = "file", .group = CLI_GROUP_DATA,
-     .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TRANSLATE, .key = true, .file = true, .task = has_trees, .when = "model=tree",
-     .firm = true,
+     .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TRANSLATE | CLI_EMBED, .key = true, .file = true, .task = has_trees,
+     .when = "model=tree", .firm = true,
      .help = "tree: the tree over a text is that of the brackets in the file, or one is made: balanced, with all branches to the right, or "
              "flat "
              "(all words below one node)"},
@@ -227,8 +229,9 @@ const cli_option_t cli_option_table[] = {
      .file = true, .task = has_trees, .when = "model=tree",
      .help =
          "tree: a node begins with its label (state), or all nodes with one symbol (constant), as they must where labels are predicted"},
-    {BOOL("header", data.header), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TAG,
-     .key = true, .file = true, .task = has_columns, .help = "the first line of each file names its columns and is left out"},
+    {BOOL("header", data.header), .fallback = "no", .group = CLI_GROUP_DATA,
+     .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TAG | CLI_EMBED, .key = true, .file = true, .task = has_columns,
+     .help = "the first line of each file names its columns and is left out"},
     {BOOL("skip-empty", data.skip_empty), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN | CLI_EVAL, .key = true,
      .file = true, .task = has_columns, .help = "leave out lines that have a label and no text, or half a pair"},
     {CHOICE("cut", data.cut, bpt_cut_names), .fallback = "shuffled", .before = "in-order", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
@@ -390,7 +393,7 @@ const cli_option_t cli_option_table[] = {
      .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL, .help = "which part of the data to evaluate on"},
     {TEXT("checkpoint", use.checkpoint, "N|latest|best"), .fallback = "", .shown = "best, else latest", .group = CLI_GROUP_COMMAND,
      .commands = USE | CLI_EXPORT | CLI_INFO, .help = "which checkpoint of the run to use"},
-    {TEXTS("with", use.with, "RUN"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = USE,
+    {TEXTS("with", use.with, "RUN"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = ANSWERS,
      .help = "answer together with this run, by the mean of the probabilities (of numbers: their mean); may be given several times. "
              "The runs need the same task, vocabulary and labels; their models may differ"},
     {TEXT("shift", use.shifts, "N,N,.."), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
@@ -430,7 +433,7 @@ const cli_option_t cli_option_table[] = {
      .help = "interactive: how many tokens of the conversation the model sees; when the limit is reached, the older half is "
              "dropped"},
     {INT("longest", use.longest, 0, 67108864), .fallback = "0", .shown = "16384 if each token reads all others, else 0: any",
-     .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE | CLI_CLASSIFY | CLI_TAG | CLI_TRANSLATE,
+     .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE | CLI_CLASSIFY | CLI_TAG | CLI_TRANSLATE | CLI_EMBED,
      .help = "refuse a line or prompt of more than N tokens; the time for a line grows with the square of its length where each token "
              "reads all others"},
     {INT("batch", use.batch, 1, 65536), .fallback = "16", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
@@ -472,6 +475,14 @@ const cli_option_t cli_option_table[] = {
      .group = CLI_GROUP_COMMAND, .commands = CLI_TAG,
      .help = "convert tags of spans to this scheme; data: to that of the data, where the model was trained with another"},
 
+    {CHOICE("pool", use.pool, bpt_embedding_names), .fallback = "text", .shown = "text, or mean where the model has no state of texts",
+     .group = CLI_GROUP_COMMAND, .commands = CLI_EMBED,
+     .help = "the vector of a text: what the model's head reads of it (text), the mean or the largest of its tokens' states (mean, max), "
+             "that of its first or last token (first, last), of the root of its tree (root), of the relay node (relay)"},
+    {BOOL("per-token", use.per_token), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_EMBED,
+     .help = "the states of all tokens, with offsets: those of text i are rows offsets[i] .. offsets[i + 1] - 1; .safetensors only"},
+    {TEXT("out", use.file, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EMBED,
+     .help = "file to write: NAME.npy, or NAME.safetensors with the tensor embeddings"},
     {INT("beam", use.beam, 1, 1024), .fallback = "5", .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
      .help = "number of translations of a line that are followed at the same time; 1: always the most likely token"},
     {REAL("length-penalty", use.length_penalty, 0, 100), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
@@ -643,8 +654,8 @@ const cli_variant_t cli_option_variants[] = {
     {"data", CLI_EVAL, .shown = "the data of the run",
      .help = "files, - for standard input, or directories with train, valid and test files"},
     {"unit", USE, .shown = "as trained", .help = "what a token is; ids: every line of the input is a sequence of token numbers"},
-    {"text-column", CLI_TAG, .shown = "as trained", .help = "--format conll: column of the token"},
-    {"batch-tokens", CLI_EVAL | CLI_CLASSIFY | CLI_TAG, .fallback = "8192", .help = "number of tokens in one batch"},
+    {"text-column", CLI_TAG | CLI_EMBED, .shown = "as trained", .help = "--format conll: column of the token"},
+    {"batch-tokens", CLI_EVAL | CLI_CLASSIFY | CLI_TAG | CLI_EMBED, .fallback = "8192", .help = "number of tokens in one batch"},
     {"protocol", CLI_EVAL, .shown = "as trained"},
     {"eval-context", CLI_EVAL, .shown = "as trained"},
     {"model", CLI_BENCH},
