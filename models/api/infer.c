@@ -1,11 +1,13 @@
 // Logits, classes, tags, numbers, states and likelihoods of sequences (see model.h). Sequences of like length go through the model
 // together, as `bpt classify` and `bpt eval` group them.
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
 #include "data/batches/examples_source.h"
 #include "data/batches/lm.h"
+#include "data/score/best_tags.h"
 #include "data/score/calibration.h"
 #include "models/api/model_internal.h"
 #include "models/train/evaluate.h"
@@ -177,6 +179,37 @@ bpt_status_t bpt_model_tag(bpt_model_t *m, const bpt_sequences_t *sequences, uin
     BPT_TRY(bpt_model_ready(m));
     BPT_TRY(bpt_model_need(m, bpt_model_task(m)->labelled && bpt_model_task(m)->per_token, "bpt_model_tag", "taggers"));
     return give_outputs(m, sequences, scores, tags);
+}
+
+// Blocks of tags [n, length], sequence behind sequence.
+static bpt_status_t list_tags(bpt_model_t *m, const bpt_sequences_t *s, const float *scores, int32_t n, uint32_t *tags, double *log_p) {
+    bpt_task_model_t model;
+    const int64_t classes = m->config.classes;
+    BPT_TRY(bpt_runner_task_model(m->runner, &model));
+    bpt_status_t status = BPT_OK;
+    for (int64_t i = 0, at = 0; i < s->count && status == BPT_OK; at += s->lengths[i], ++i) {
+        int count;
+        memset(tags + at * n, 0, (size_t)(s->lengths[i] * n) * sizeof *tags);
+        status = bpt_best_tags(scores + at * classes, s->lengths[i], classes, model.weights, n, tags + at * n, log_p + i * n, &count);
+        for (int k = count; k < n; ++k) log_p[i * n + k] = -INFINITY;
+    }
+    bpt_free(model.weights);
+    return status;
+}
+
+bpt_status_t bpt_model_tag_n_best(bpt_model_t *m, const bpt_sequences_t *s, int32_t n, uint32_t *tags, double *log_probabilities) {
+    float *scores;
+    int64_t total;
+    BPT_TRY(bpt_model_ready(m));
+    BPT_TRY(bpt_model_need(m, bpt_model_task(m)->labelled && bpt_model_task(m)->per_token, "bpt_model_tag_n_best", "taggers"));
+    if (n < 1 || n > 1024) return bpt_fail(BPT_ERR_USAGE, "n is %d; it must be from 1 to 1024", n);
+    if (!tags || !log_probabilities) return bpt_fail(BPT_ERR_USAGE, "the array for the result is a null pointer");
+    BPT_TRY(bpt_model_check_sequences(m, s, false, &total));
+    BPT_TRY(bpt_alloc((size_t)(total * m->config.classes), sizeof *scores, &scores));
+    bpt_status_t status = give_outputs(m, s, scores, NULL);
+    if (status == BPT_OK) status = list_tags(m, s, scores, n, tags, log_probabilities);
+    bpt_free(scores);
+    return status;
 }
 
 bpt_status_t bpt_model_predict(bpt_model_t *m, const bpt_sequences_t *sequences, float *numbers) {

@@ -145,6 +145,11 @@ BPT_API bpt_status_t bpt_fit_temperature(const float *logits, const uint32_t *la
 // The tag of each token, for taggers: tags [N], the most likely tag of each token or, where the model has a CRF, those of the most likely
 // sequence of tags (Viterbi); logits [N, C], the scores of each tag without the transitions of a CRF. NULL: not wanted; not both.
 BPT_API bpt_status_t bpt_model_tag(bpt_model_t *model, const bpt_sequences_t *sequences, uint32_t *tags, float *logits) BPT_MUST_USE;
+// The n best sequences of tags of each sequence, for taggers, most probable first: tags [N n], those of sequence b in a block [n, L] of its
+// length L, behind the blocks of the sequences before it; log_probabilities [B, n] in nats, -INFINITY where there are fewer sequences of
+// tags (whose tags are then 0). The first is that of bpt_model_tag. n from 1 to 1024.
+BPT_API bpt_status_t bpt_model_tag_n_best(bpt_model_t *model, const bpt_sequences_t *sequences, int32_t n, uint32_t *tags,
+                                          double *log_probabilities) BPT_MUST_USE;
 // The numbers of each text, for models of task regress: numbers [B, C].
 BPT_API bpt_status_t bpt_model_predict(bpt_model_t *model, const bpt_sequences_t *sequences, float *numbers) BPT_MUST_USE;
 // States behind the last layer: embeddings of tokens and texts. tokens [N, d]: of each token. texts [B, d]: of each whole sequence, which

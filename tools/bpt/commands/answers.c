@@ -39,6 +39,7 @@ typedef struct {
     float *logits;   // [rows of all examples, classes] in the order of the file
     uint32_t *best;  // [rows]
     size_t logit_capacity, best_capacity;
+    bpt_task_model_t model;  // with --n-best
     held_t held;
 } group_t;
 
@@ -153,7 +154,8 @@ static bpt_status_t print_answer(const group_t *g, const asked_t *asked) {
                       .nth = asked->nth,
                       .temperature = g->answers->temperature,
                       .classes = c->classes,
-                      .labels = (const char *const *)g->answers->trained->labels.name};
+                      .labels = (const char *const *)g->answers->trained->labels.name,
+                      .transitions = g->model.weights};
     if (asked->example >= 0) {
         const bool per_token = bpt_task_of(c)->per_token;
         const uint64_t first = per_token ? g->examples.offsets[asked->example] : (uint64_t)asked->example;
@@ -343,7 +345,7 @@ bpt_status_t cli_answer_lines(const cli_answers_t *answers, const char *path) {
     g.options.skip_empty = false;  // each line has its answer
     g.options.room = cli_trained_room(answers->o, answers->trained);
     BPT_TRY(bpt_text_blocks_open(path, BLOCK_BYTES, &blocks));
-    bpt_status_t status = BPT_OK;
+    bpt_status_t status = answers->o->use.n_best ? bpt_runner_task_model(answers->trained->runner, &g.model) : BPT_OK;
     for (bool end = false; status == BPT_OK;) {
         bpt_range_t lines;
         status = cli_next_lines(blocks, &lines, &end);
@@ -353,6 +355,7 @@ bpt_status_t cli_answer_lines(const cli_answers_t *answers, const char *path) {
     if (status == BPT_OK) status = answer_block(&g, &(bpt_range_t){0}, false);
     bpt_text_blocks_close(blocks);
     bpt_examples_free(&g.examples);
+    bpt_free(g.model.weights);
     bpt_strbuf_free(&g.held.text);
     bpt_free(g.asked);
     bpt_free(g.logits);

@@ -19,6 +19,7 @@ typedef struct {
     int64_t rows, classes;
     const char *const *labels;
     double temperature;  // by which logits are divided before they become probabilities
+    const float *transitions;  // with --n-best: those that labels of tokens depend on (data/score/viterbi.h); NULL: on none
 } cli_answer_t;
 
 typedef struct {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "data/score/best_tags.h"
 #include "data/score/spans.h"
 #include "tools/bpt/commands/answers.h"
 #include "tools/bpt/options/command.h"
@@ -77,20 +78,17 @@ static bpt_status_t add_input(const cli_answer_t *a, const tags_t *tags, json_t 
     return a->rows ? bpt_examples_words(a->line, a->options, take_words, &p) : BPT_OK;
 }
 
-static bpt_status_t print_json(const cli_options_t *o, const cli_answer_t *a, const tags_t *t) {
-    json_t *object = json_object(), *tags = json_array();
+// The tags of a sentence as a list.
+static bpt_status_t set_tags(const tags_t *t, json_t *object) {
+    json_t *tags = json_array();
     bpt_strbuf_t tag = {0};
     bpt_status_t status = json_object_set_new(object, "tags", tags) ? no_memory() : BPT_OK;
-    for (int64_t i = 0; i < a->rows && status == BPT_OK; ++i) {
+    for (int64_t i = 0; i < t->answer->rows && status == BPT_OK; ++i) {
         bpt_strbuf_clear(&tag);
         status = append_tag(t, i, &tag);
         if (status == BPT_OK && json_array_append_new(tags, json_string(tag.data))) status = no_memory();
     }
-    if (status == BPT_OK) status = cli_answer_set_rows(object, "logits", a->logits, a->rows, a->classes);
-    if (status == BPT_OK && o->use.with_input) status = add_input(a, t, object);
-    if (status == BPT_OK) status = cli_print_json(object, 0);
     bpt_strbuf_free(&tag);
-    json_decref(object);
     return status;
 }
 
@@ -101,8 +99,64 @@ static bpt_status_t print_text(const cli_answer_t *a, const tags_t *t) {
     return BPT_OK;
 }
 
+// ---- Several sequences of tags (--n-best)
+
+// Of place i among the best; as JSON into `list`, or as text with a line before it.
+static bpt_status_t put_place(const cli_options_t *o, const cli_answer_t *answer, const uint32_t *best, int i, double log_p, json_t *list) {
+    cli_answer_t a = *answer;
+    tags_t tags = {.answer = &a};
+    a.best = best;
+    bpt_status_t status = convert(o, &tags);
+    if (status == BPT_OK && list) {
+        json_t *object = json_object();
+        if (json_array_append_new(list, object)) status = no_memory();
+        if (status == BPT_OK) status = set_tags(&tags, object);
+        if (status == BPT_OK) status = bpt_json_set_real(object, "log_probability", log_p);
+    } else if (status == BPT_OK) {
+        printf("# tags %d %.9g\n", i + 1, log_p);
+        status = print_text(&a, &tags);
+    }
+    bpt_free(tags.letter);
+    return status;
+}
+
+static bpt_status_t put_places(const cli_options_t *o, const cli_answer_t *a, json_t *list) {
+    const int k = (int)o->use.n_best;
+    uint32_t *best;
+    double *log_p = NULL;
+    int count = 0;
+    if (!a->rows) return BPT_OK;
+    BPT_TRY(bpt_alloc((size_t)(k * a->rows), sizeof *best, &best));
+    bpt_status_t status = bpt_alloc((size_t)k, sizeof *log_p, &log_p);
+    if (status == BPT_OK) status = bpt_best_tags(a->logits, a->rows, a->classes, a->transitions, k, best, log_p, &count);
+    for (int i = 0; i < count && status == BPT_OK; ++i) status = put_place(o, a, best + i * a->rows, i, log_p[i], list);
+    bpt_free(best);
+    bpt_free(log_p);
+    return status;
+}
+
+static bpt_status_t add_places(const cli_options_t *o, const cli_answer_t *a, json_t *object) {
+    json_t *list = json_array();
+    if (json_object_set_new(object, "n_best", list)) return no_memory();
+    return put_places(o, a, list);
+}
+
+// ---- One
+
+static bpt_status_t print_json(const cli_options_t *o, const cli_answer_t *a, const tags_t *t) {
+    json_t *object = json_object();
+    bpt_status_t status = set_tags(t, object);
+    if (status == BPT_OK && o->use.n_best) status = add_places(o, a, object);
+    if (status == BPT_OK) status = cli_answer_set_rows(object, "logits", a->logits, a->rows, a->classes);
+    if (status == BPT_OK && o->use.with_input) status = add_input(a, t, object);
+    if (status == BPT_OK) status = cli_print_json(object, 0);
+    json_decref(object);
+    return status;
+}
+
 static bpt_status_t print(const cli_options_t *o, const cli_answer_t *a) {
     tags_t tags = {.answer = a};
+    if (o->use.n_best && a->rows && !o->use.json) return put_places(o, a, NULL);
     bpt_status_t status = convert(o, &tags);
     if (status == BPT_OK) status = o->use.json ? print_json(o, a, &tags) : print_text(a, &tags);
     bpt_free(tags.letter);
@@ -173,9 +227,13 @@ const cli_command_t cli_command_tag = {
         "The output is such a file too. With --format jsonl, or a file whose name ends in .jsonl or .ndjson, a line is a JSON object with "
         "a "
         "list of tokens.\n"
+        "With --n-best N a sentence is printed N times, each with other tags, the most probable first, behind a line "
+        "`# tags PLACE LOG-PROBABILITY` (in nats; with a CRF of the whole sequence, else the sum over the tokens); with --json the list "
+        "n_best has them. Of a sentence with fewer different sequences there are fewer.\n"
         "Tags of spans that were converted for training (bpt train --tag-scheme) are written as the model has them; --tag-scheme data "
         "writes them as the data had them.",
     .examples = "  bpt tag run sentences.txt\n  echo 'EU rejects German call' | bpt tag run --json\n"
+                "  bpt tag run sentences.txt --n-best 3 --json\n"
                 "  bpt tag run test.conllu --format conllu\n  bpt tag run tokens.tsv --format conll --tag-scheme data\n",
     .min_arguments = 1,
     .max_arguments = 2,

@@ -690,6 +690,9 @@ const cli_variant_t cli_option_variants[] = {
     {"half-inputs", CLI_BENCH},
     {"offload", CLI_BENCH},
     {"accumulate", CLI_BENCH, .help = "cluster: micro-batches of each device in a step"},
+    {"n-best", CLI_TAG,
+     .help = "print the N best sequences of tags of each sentence with their log-probabilities: a line `# tags N LOG-PROBABILITY` before "
+             "each; 0: only the best"},
     {"min-tokens", CLI_TRANSLATE, .help = "a translation does not end before it has N tokens, unless --max-length-a and -b end it"},
     {"no-repeat", CLI_TRANSLATE, .help = "a translation never has N tokens side by side twice; where it has nothing left it ends"},
     {"batch", CLI_TRANSLATE, .help = "number of lines that are translated together; more are faster and take more memory"},
