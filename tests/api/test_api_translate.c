@@ -337,9 +337,13 @@ static void no_memory_is_an_error_and_leaks_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(translations_are_those_of_the_command),   cmocka_unit_test(sentences_of_documents_have_their_context),
-        cmocka_unit_test(files_and_saved_runs_translate_the_same), cmocka_unit_test(likelihoods_are_those_of_eval),
-        cmocka_unit_test(what_cannot_be_translated_is_refused),    cmocka_unit_test(translations_before_a_failure_are_kept),
+        cmocka_unit_test(translations_are_those_of_the_command),
+        cmocka_unit_test(n_best_lists_are_those_of_the_command),
+        cmocka_unit_test(sentences_of_documents_have_their_context),
+        cmocka_unit_test(files_and_saved_runs_translate_the_same),
+        cmocka_unit_test(likelihoods_are_those_of_eval),
+        cmocka_unit_test(what_cannot_be_translated_is_refused),
+        cmocka_unit_test(translations_before_a_failure_are_kept),
         cmocka_unit_test(no_memory_is_an_error_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, train_translators, NULL);
