@@ -75,10 +75,21 @@ static bpt_status_t take(void *user, const bpt_examples_t *e, const int64_t *of_
 // Whether lines are read as examples with everything cut off but their texts; else as running text.
 static bool reads_plainly(const bpt_task_spec_t *task) { return task->predicts_text; }
 
+// Lines of running text have no format.
+static bpt_status_t check_plain(const cli_options_t *o, const bpt_task_spec_t *task) {
+    static const char *const of_examples[] = {"format", "text-column", "text-field", "header", "trees"};
+    for (size_t i = 0; i < BPT_COUNT(of_examples); ++i)
+        if (cli_option_source(o, of_examples[i]) == CLI_FROM_FLAG)
+            return bpt_fail(BPT_ERR_USAGE, "--%s is for files of examples, and %s is %s, whose lines are read as they are; leave it out",
+                            of_examples[i], o->arguments[0], task->model);
+    return BPT_OK;
+}
+
 static bpt_status_t check(const cli_options_t *o, const cli_trained_t *t) {
     const bpt_task_spec_t *task = bpt_task_of(&t->config);
     if (!*o->use.file) return bpt_fail(BPT_ERR_USAGE, "--out is missing: name the file to write, such as vectors.npy");
     if (t->config.d_input) return bpt_fail(BPT_ERR_USAGE, "%s reads vectors, not texts: there is nothing to embed", o->arguments[0]);
+    if (reads_plainly(task)) BPT_TRY(check_plain(o, task));
     if (reads_plainly(task) && bpt_kind_of(&t->config)->trees)
         return bpt_fail(BPT_ERR_USAGE, "%s reads trees beside the texts that it translates, which bpt embed does not take",
                         o->arguments[0]);
