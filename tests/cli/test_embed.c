@@ -248,9 +248,9 @@ static void files_hold_all_lines_in_their_order(void **state) {
     assert_memory_equal(file + 128, vectors, (2 + LINES) * D * sizeof(float));
     free(file);
     // Many lines: each is the one that it is by itself.
-    char *many = malloc(3 << 20), *end = many;
+    char *many = malloc(1 << 20), *end = many;
     int count = 0;
-    for (; end - many < (2 << 20); ++count) end += sprintf(end, "%s\n", count % 3 ? "a good one" : "one of them");
+    for (; end - many < (260 << 10); ++count) end += sprintf(end, "%s\n", count % 3 ? "a good one" : "one of them");
     test_write_file(test_path("many.txt"), many, (size_t)(end - many));
     free(many);
     test_succeed("embed %s %s --out %s " ON, test_path("%s", bpt), test_path("many.txt"), npy);
