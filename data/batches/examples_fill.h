@@ -25,7 +25,7 @@ typedef struct {
     bool train;
     uint32_t *order;    // train: examples in the order of epoch `ordered`
     uint32_t *lengths;  // train, two sides: of each example
-    bpt_pooled_t *pool;
+    bpt_dealt_t *pool;
     int64_t ordered;        // -1: none yet
     int64_t step;           // whose micro-batches come next
     size_t next, n_micro;   // n_micro 0: they are not laid out yet

@@ -13,8 +13,8 @@ void bpt_epoch_order(uint64_t seed, int64_t epoch, uint32_t *order, int64_t coun
 enum { BPT_POOL_STEPS = 32 };
 typedef struct {
     uint32_t length, place, example;
-} bpt_pooled_t;
-void bpt_epoch_order_by_length(uint64_t seed, int64_t epoch, const uint32_t *length, int64_t step, bpt_pooled_t *room, uint32_t *order,
+} bpt_dealt_t;
+void bpt_epoch_order_by_length(uint64_t seed, int64_t epoch, const uint32_t *length, int64_t step, bpt_dealt_t *room, uint32_t *order,
                                int64_t count);
 
 #endif
