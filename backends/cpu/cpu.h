@@ -15,6 +15,8 @@ extern const bpt_host_op_t *const bpt_cpu_ops[BPT_OP_COUNT];
 
 static inline int64_t bpt_cpu_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t bpt_cpu_blocks(int64_t n, int64_t block) { return (n + block - 1) / block; }
+// What gradients are multiplied by: the inverse loss scale, and less where their norm passes the bound (adam.c).
+double bpt_cpu_gradient_scale(const float *hyper, double square_sum);
 
 // True when the machine has instructions for products of bf16 numbers, and a library that uses them.
 bool bpt_cpu_multiplies_bf16(void);

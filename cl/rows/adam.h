@@ -1,19 +1,11 @@
 // The update of one element (bpt/ops.h has the formula).
-FUNCTION bool is_finite(float x) { return (AS_UINT(x) & 0x7F800000u) != 0x7F800000u; }
-
-// What gradients are multiplied by: the mean over the loss's terms, and less where their norm passes the bound.
-FUNCTION float gradient_scale(CONTEXT, float squares) {
-    OPEN
-    const float clip = AT(hyper, 3u), norm = sqrt(squares) * AT(hyper, 4u);
-    return AT(hyper, 4u) * (clip > 0.0f && clip < norm + 1e-6f ? clip / (norm + 1e-6f) : 1.0f);
-}
+#include "cl/rows/clip.h"
 
 STRUCT(adam_t) {
     float value, first, second;  // an element and its moments
 };
 FUNCTION adam_t adam_step(CONTEXT, float v, float g_unscaled, float m1, float m2, float scale) {
-    OPEN
-    const float lr = AT(hyper, 0u) * p.lr_scale;
+    OPEN const float lr = AT(hyper, 0u) * p.lr_scale;
     float g = g_unscaled * scale;
     if (DECOUPLED != 0u)
         v -= lr * p.weight_decay * v;

@@ -43,11 +43,11 @@ static bpt_status_t make_runner(bpt_model_t *m) {
     const bpt_model_options_t *o = &m->options;
     const bpt_runner_options_t options = {.step = {.precision = o->precision,
                                                    .recompute = o->recompute,
-                                                   .decoupled = o->decoupled,
-                                                   .beta1 = (float)o->beta1,
-                                                   .beta2 = (float)o->beta2,
-                                                   .eps = (float)o->eps,
-                                                   .weight_decay = (float)o->weight_decay},
+                                                   .optimizer = {.kind = o->decoupled ? BPT_OPTIMIZER_ADAMW : BPT_OPTIMIZER_ADAM,
+                                                                 .beta1 = (float)o->beta1,
+                                                                 .beta2 = (float)o->beta2,
+                                                                 .eps = (float)o->eps,
+                                                                 .weight_decay = (float)o->weight_decay}},
                                           .frozen = {.embed = o->freeze_embed, .rel = o->freeze_rel},
                                           .weights = o->weights_q8 ? BPT_WEIGHTS_Q8 : BPT_WEIGHTS_F32};
     return bpt_runner_create(&m->config, &options, m->device, &m->runner);

@@ -3,7 +3,7 @@
 
 void bpt_accumulate_params(bpt_param_table_t *t, const bpt_model_config_t *c, const char *prefix) {
     const int64_t half = c->head_dim / 2;
-    bpt_param_table_matrix(t, bpt_param_glorot(c->heads, c->d_model), c->heads, c->d_model, prefix, BPT_NAME_LEAF_WEIGHT);
+    bpt_param_table_matrix(t, bpt_param_hidden(c->heads, c->d_model), c->heads, c->d_model, prefix, BPT_NAME_LEAF_WEIGHT);
     bpt_param_table_vector(t, bpt_param_zero(), c->heads, prefix, BPT_NAME_LEAF_WEIGHT_BIAS);
     if (!c->hier_embed) return;
     bpt_param_table_matrix(t, bpt_param_linear(c->head_dim), c->vertical_max, half, prefix, BPT_NAME_VERTICAL);

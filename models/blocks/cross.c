@@ -16,7 +16,7 @@ void bpt_cross_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool tr
     const int64_t d = c->d_model;
     char scope[SCOPE_BYTES];
     for (int i = 0; i < 4; ++i) {
-        bpt_param_sort_t sort = bpt_param_glorot(d, d);
+        bpt_param_sort_t sort = bpt_param_hidden(d, d);
         sort.joined = i == 2;  // values directly behind keys
         bpt_param_table_matrix(t, sort, d, d, prefix, names[i]);
     }

@@ -16,7 +16,7 @@ static void attention_params(bpt_param_table_t *t, const bpt_model_config_t *c, 
     static const char *const names[] = {BPT_NAME_Q, BPT_NAME_K, BPT_NAME_V, BPT_NAME_OUT};
     const int64_t d = c->d_model, head_dim = d / c->heads;
     for (int i = 0; i < 4; ++i) {
-        bpt_param_sort_t sort = bpt_param_glorot(d, d);
+        bpt_param_sort_t sort = bpt_param_hidden(d, d);
         sort.joined = i == 1 || i == 2;
         bpt_param_table_matrix(t, sort, d, d, prefix, names[i]);
     }
@@ -33,9 +33,9 @@ void bpt_self_params(bpt_param_table_t *t, const bpt_model_config_t *c, int64_t 
 void bpt_self_finish_params(bpt_param_table_t *t, const bpt_model_config_t *c, const char *prefix) {
     const int64_t d = c->d_model, ff = c->d_ff;
     bpt_param_table_norm(t, d, prefix, BPT_NAME_ATTN_NORM);
-    bpt_param_table_matrix(t, bpt_param_glorot(ff, d), ff, d, prefix, BPT_NAME_FC1);
+    bpt_param_table_matrix(t, bpt_param_hidden(ff, d), ff, d, prefix, BPT_NAME_FC1);
     bpt_param_table_vector(t, bpt_param_bias(d), ff, prefix, BPT_NAME_FC1_BIAS);
-    bpt_param_table_matrix(t, bpt_param_glorot(d, ff), d, ff, prefix, BPT_NAME_FC2);
+    bpt_param_table_matrix(t, bpt_param_hidden(d, ff), d, ff, prefix, BPT_NAME_FC2);
     bpt_param_table_vector(t, bpt_param_bias(ff), d, prefix, BPT_NAME_FC2_BIAS);
     bpt_param_table_norm(t, d, prefix, BPT_NAME_FFN_NORM);
 }

@@ -37,7 +37,7 @@ void bpt_table_params(bpt_param_table_t *t, const bpt_model_config_t *c, const c
     const int64_t d = c->d_model, width = (int64_t)c->heads * c->head_dim;
     char name[NAME_BYTES];
     for (int i = 0; i < 3; ++i) {
-        bpt_param_sort_t weight = bpt_param_glorot(width, d);
+        bpt_param_sort_t weight = bpt_param_hidden(width, d);
         weight.joined = i == 2;  // values directly behind keys
         bpt_param_table_matrix(t, weight, width, d, prefix, name_of(into[i], BPT_NAME_WEIGHT, name));
     }
@@ -46,7 +46,7 @@ void bpt_table_params(bpt_param_table_t *t, const bpt_model_config_t *c, const c
         bias.joined = i == 2;
         bpt_param_table_vector(t, bias, width, prefix, name_of(into[i], BPT_NAME_BIAS, name));
     }
-    bpt_param_table_matrix(t, bpt_param_glorot(d, width), d, width, prefix, name_of(BPT_NAME_OUT_PROJ, BPT_NAME_WEIGHT, name));
+    bpt_param_table_matrix(t, bpt_param_hidden(d, width), d, width, prefix, name_of(BPT_NAME_OUT_PROJ, BPT_NAME_WEIGHT, name));
     bpt_param_table_vector(t, bpt_param_zero(), d, prefix, name_of(BPT_NAME_OUT_PROJ, BPT_NAME_BIAS, name));
 }
 

@@ -75,7 +75,11 @@ typedef enum {
     BPT_SCHEDULE_INVERSE_SQRT,
     BPT_SCHEDULE_WARMUP_STABLE_DECAY,
 } bpt_schedule_t;
-typedef enum { BPT_OPTIMIZER_ADAM, BPT_OPTIMIZER_ADAMW } bpt_optimizer_t;
+typedef enum {
+#define BPT_OPTIMIZER(id, name) BPT_OPTIMIZER_##id,
+#include "models/optimizers/optimizers.def"
+#undef BPT_OPTIMIZER
+} bpt_optimizer_t;  // optimizers/optimizer.h
 
 enum { BPT_MAX_VOCAB = 1000000000 };  // largest `vocab`
 
@@ -89,7 +93,7 @@ typedef struct {
     bool recompute, half_inputs;
     char *offload;  // with recompute: the folder where inputs of layers wait; NULL or "": they stay in memory. Not owned
     bpt_optimizer_t optimizer;
-    double lr, beta1, beta2, eps, weight_decay, clip;
+    double lr, beta1, beta2, eps, weight_decay, clip, momentum;
     bpt_schedule_t schedule;
     int64_t warmup;         // steps of linear warm-up (all but noam), or Noam's warm-up
     double lr_decay;        // exponential: factor per epoch; plateau: factor at a non-improving evaluation

@@ -36,7 +36,11 @@ const char *const bpt_schedule_names[] = {[BPT_SCHEDULE_CONSTANT] = "constant",
                                           [BPT_SCHEDULE_WARMUP_STABLE_DECAY] = "warmup-stable-decay",
                                           NULL};
 const char *const bpt_best_by_names[] = {"loss", "accuracy", "precision", "recall", "f1", "mse", "bleu", NULL};
-const char *const bpt_optimizer_names[] = {[BPT_OPTIMIZER_ADAM] = "adam", [BPT_OPTIMIZER_ADAMW] = "adamw", NULL};
+const char *const bpt_optimizer_names[] = {
+#define BPT_OPTIMIZER(id, name) [BPT_OPTIMIZER_##id] = #name,
+#include "models/optimizers/optimizers.def"
+#undef BPT_OPTIMIZER
+    NULL};
 const char *const bpt_weights_names[] = {"f32", "q8", NULL};
 const char *const bpt_precision_names[] = {[BPT_F32] = "f32", [BPT_BF16] = "bf16", [BPT_F16] = "f16", NULL};
 

@@ -16,7 +16,7 @@ extern const char *const bpt_up_norm_names[];      // paper, code
 extern const char *const bpt_vertex_loss_names[];  // root, all
 extern const char *const bpt_schedule_names[];     // constant, cosine, noam, exponential, plateau, inverse-sqrt, warmup-stable-decay
 extern const char *const bpt_best_by_names[];      // "loss", and the metrics of all tasks
-extern const char *const bpt_optimizer_names[];    // adam, adamw
+extern const char *const bpt_optimizer_names[];    // optimizers/optimizers.def
 extern const char *const bpt_precision_names[];    // f32, bf16, f16
 extern const char *const bpt_weights_names[];      // f32, q8: by bpt_weights_form_t
 

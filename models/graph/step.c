@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "models/graph/update.h"
 #include "models/run/batch_check.h"
 
 static bool trains(bpt_step_kind_t kind) { return kind == BPT_STEP_TRAIN || kind == BPT_STEP_MICRO; }
@@ -24,41 +25,31 @@ static bpt_value_t elements(const build_t *b, bpt_value_t arena, int64_t begin, 
     return bpt_view(b->g, arena, (size_t)begin * sizeof(float), bpt_shape1(end - begin));
 }
 
-// Adam on elements of the arena, whose moments begin at element `at` of theirs.
-static void adam_on(const build_t *b, bpt_value_t grads, int64_t begin, int64_t end, int64_t at, float decay) {
-    if (begin >= end) return;
-    const bpt_value_t part[] = {elements(b, b->state[BPT_STATE_PARAMS], begin, end), elements(b, grads, begin, end),
-                                elements(b, b->state[BPT_STATE_M], at, at + end - begin),
-                                elements(b, b->state[BPT_STATE_V], at, at + end - begin)};
-    const bpt_step_options_t *o = b->options;
-    const bpt_adam_attrs_t attrs = {
-        .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .weight_decay = decay, .lr_scale = 1, .decoupled = o->decoupled};
-    bpt_adam(b->g, part[0], part[1], part[2], part[3], b->step->hyper, b->step->square_sum, &attrs);
-}
-
-// Adam on some elements, of which those before the end of the first part of the arena are decayed.
-static void adam_with_decay(const build_t *b, bpt_value_t grads, bpt_elements_t of, int64_t at) {
-    const float decay = b->options->weight_decay;
-    int64_t middle = decay > 0 ? b->params->decay_elements : 0;
-    if (middle < of.begin) middle = of.begin;
-    if (middle > of.end) middle = of.end;
-    adam_on(b, grads, of.begin, middle, at, decay);
-    adam_on(b, grads, middle, of.end, at + middle - of.begin, 0);
-}
-
 static bool is_sharded(const build_t *b) { return b->options->shard.size > 1; }
 
-// The own part of the update, with the sum of squares of all parts.
-static void update_own(const build_t *b, bpt_value_t grads) {
-    const int64_t count = b->params->trained_elements;
-    b->step->hyper = bpt_input(b->g, "hyper", BPT_F32, bpt_shape1(8));
+static bpt_update_nodes_t make_update(const build_t *b, bpt_value_t grads) {
+    return (bpt_update_nodes_t){.g = b->g,
+                                .options = &b->options->optimizer,
+                                .precision = b->options->precision,
+                                .params = b->state[BPT_STATE_PARAMS],
+                                .grads = grads,
+                                .m = b->state[BPT_STATE_M],
+                                .v = b->state[BPT_STATE_V],
+                                .hyper = b->step->hyper,
+                                .square_sum = b->step->square_sum};
+}
+
+static void add_hyper(const build_t *b) { b->step->hyper = bpt_input(b->g, "hyper", BPT_F32, bpt_shape1(8)); }
+
+// Of a sharded optimizer: the own part of the update, and what follows when all ranks have done theirs. The sum of squares is that of all.
+static void update_own(const build_t *b, bpt_value_t grads, bool matrices) {
+    add_hyper(b);
     b->step->square_sum = bpt_input(b->g, "square_sum", BPT_F32, bpt_shape1(1));
-    int64_t at = 0;
-    for (int64_t i = 0; i < bpt_buckets(count); ++i) {
-        const bpt_elements_t own = bpt_own_slice(&b->options->shard, count, i);
-        adam_with_decay(b, grads, own, at);
-        at += own.end - own.begin;
-    }
+    const bpt_update_nodes_t u = make_update(b, grads);
+    if (matrices)
+        bpt_update_matrices(&u, b->params);
+    else
+        bpt_update_numbers(&u, b->params, &b->options->shard);
 }
 
 static void norm_of_own(const build_t *b, bpt_value_t grads) {
@@ -97,15 +88,17 @@ static void add_to_sums(const build_t *b) {
         accumulate(b, 0, b->params->trained_elements);
 }
 
-// Clipping and Adam over the flat arenas.
+// Clipping and the optimizer over the flat arenas.
 static void update(const build_t *b, bpt_value_t grads) {
-    b->step->hyper = bpt_input(b->g, "hyper", BPT_F32, bpt_shape1(8));
+    add_hyper(b);
     b->step->square_sum = bpt_square_sum(b->g, grads);
     // A loss that is not finite must not change the parameters either: 0 * loss is 0 or NaN.
     const bpt_value_t loss = b->step->encoder.loss;
     if (b->step->key.kind == BPT_STEP_TRAIN) b->step->square_sum = bpt_add(b->g, b->step->square_sum, bpt_scale(b->g, loss, 0));
     bpt_graph_keep(b->g, b->step->square_sum);
-    adam_with_decay(b, grads, (bpt_elements_t){0, b->params->trained_elements}, 0);
+    const bpt_update_nodes_t u = make_update(b, grads);
+    bpt_update_numbers(&u, b->params, &b->options->shard);
+    bpt_update_matrices(&u, b->params);
 }
 
 static bpt_status_t build_model(const build_t *b) {
@@ -150,16 +143,18 @@ done:
 }
 
 // Whether the step has a micro-batch.
-static bool has_model(bpt_step_kind_t kind) { return kind != BPT_STEP_APPLY && kind != BPT_STEP_NORM; }
+static bool has_model(bpt_step_kind_t kind) { return kind != BPT_STEP_APPLY && kind != BPT_STEP_MATRICES && kind != BPT_STEP_NORM; }
 
 static bpt_status_t build(const build_t *b) {
     const bpt_step_kind_t kind = b->step->key.kind;
     if (has_model(kind)) BPT_TRY(build_model(b));
     if (kind == BPT_STEP_TRAIN) update(b, b->state[BPT_STATE_GRADS]);
-    if (kind == BPT_STEP_APPLY) (is_sharded(b) ? update_own : update)(b, b->state[BPT_STATE_SUMS]);
+    if (kind == BPT_STEP_APPLY && !is_sharded(b)) update(b, b->state[BPT_STATE_SUMS]);
+    if (kind == BPT_STEP_MATRICES || (kind == BPT_STEP_APPLY && is_sharded(b)))
+        update_own(b, b->state[BPT_STATE_SUMS], kind == BPT_STEP_MATRICES);
     if (kind == BPT_STEP_NORM) norm_of_own(b, b->state[BPT_STATE_SUMS]);
     if (kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT) add_to_sums(b);
-    if (differentiates(kind)) BPT_TRY(bpt_graph_fuse(b->g));
+    if (differentiates(kind) || !has_model(kind)) BPT_TRY(bpt_graph_fuse(b->g));
     if (differentiates(kind) && b->options->recompute) BPT_TRY(bpt_graph_recompute(b->g));
     if (differentiates(kind) && b->options->offload) BPT_TRY(bpt_graph_offload_marked(b->g));
     BPT_TRY(bpt_graph_eliminate(b->g));
@@ -169,8 +164,8 @@ static bpt_status_t build(const build_t *b) {
 int64_t bpt_step_state_elements(const bpt_params_t *params, const bpt_shard_t *shard, bpt_step_state_t state) {
     switch (state) {
     case BPT_STATE_PARAMS: return params->elements;
-    case BPT_STATE_M:
-    case BPT_STATE_V: return bpt_own_elements(shard, params->trained_elements);
+    case BPT_STATE_M: return bpt_own_elements(shard, params->trained_elements, 0);
+    case BPT_STATE_V: return bpt_own_elements(shard, params->trained_elements, params->matrix_elements);
     default: return params->trained_elements;
     }
 }

@@ -6,15 +6,17 @@
 #include "bpt/batch.h"
 #include "bpt/program.h"
 #include "models/graph/encoder.h"
+#include "models/optimizers/optimizer.h"
 #include "models/run/split_batch.h"
 
 // Buffers that outlive programs; the parts of the arena that are trained (params.h) but the parameters, which are whole.
 typedef enum { BPT_STATE_PARAMS, BPT_STATE_GRADS, BPT_STATE_SUMS, BPT_STATE_M, BPT_STATE_V, BPT_N_STATES } bpt_step_state_t;
 
 typedef enum {
-    BPT_STEP_TRAIN,     // forward, backward, clipping, Adam
+    BPT_STEP_TRAIN,     // forward, backward, clipping, update
     BPT_STEP_MICRO,     // forward, backward, gradients added to the sums
-    BPT_STEP_APPLY,     // clipping and Adam on the sums, or on the own part of them; has no shape
+    BPT_STEP_APPLY,     // clipping and update by the sums, or by the own part of them; has no shape
+    BPT_STEP_MATRICES,  // of a sharded optimizer: what it does with whole matrices, behind that; has no shape
     BPT_STEP_NORM,      // of a sharded optimizer: the sum of squares of the own part of the sums; has no shape
     BPT_STEP_GRADIENT,  // as MICRO, without dropout
     BPT_STEP_EVALUATE,  // loss and nll, no dropout
@@ -33,8 +35,7 @@ typedef struct {
     bool recompute;
     bool half_inputs;  // with recompute: inputs of layers are stored in `precision`
     bool offload;      // with recompute: they may wait on disk
-    bool decoupled;    // AdamW
-    float beta1, beta2, eps, weight_decay;
+    bpt_optimizer_options_t optimizer;
     bpt_shard_t shard;  // of the optimizer: the part of the arena that is updated
     bpt_shard_t split;  // of each sequence: the range that is computed here (encoder.h)
     bool marked;        // a micro-batch's program marks each bucket of the sums (shard.h), by the number of the bucket

@@ -14,6 +14,7 @@ static void add(bpt_param_table_t *t, bpt_param_sort_t sort, const bpt_param_t *
     p.init = sort.init;
     p.rows = sort.rows;
     p.bound = sort.bound;
+    p.hidden = sort.hidden;
     p.joined = sort.joined;
     snprintf(p.name, sizeof p.name, "%s%s%s", prefix, name, suffix);
     t->status = bpt_params_add(t->params, &p);
@@ -28,6 +29,11 @@ bpt_param_sort_t bpt_param_linear(int64_t fan_in) { return uniform(BPT_GROUP_DEC
 bpt_param_sort_t bpt_param_bias(int64_t fan_in) { return uniform(BPT_GROUP_NO_DECAY, 1 / sqrt((double)fan_in)); }
 bpt_param_sort_t bpt_param_zero(void) { return (bpt_param_sort_t){.group = BPT_GROUP_NO_DECAY, .init = BPT_INIT_ZERO}; }
 bpt_param_sort_t bpt_param_glorot(int64_t rows, int64_t columns) { return uniform(BPT_GROUP_DECAY, sqrt(6.0 / (double)(rows + columns))); }
+bpt_param_sort_t bpt_param_hidden(int64_t rows, int64_t columns) {
+    bpt_param_sort_t sort = bpt_param_glorot(rows, columns);
+    sort.hidden = true;
+    return sort;
+}
 
 void bpt_param_table_matrix(bpt_param_table_t *t, bpt_param_sort_t sort, int64_t rows, int64_t columns, const char *prefix,
                             const char *name) {

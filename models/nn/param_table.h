@@ -16,6 +16,7 @@ typedef struct {
     bpt_param_init_t init;
     bpt_param_rows_t rows;
     double bound;
+    bool hidden;
     bool joined;
 } bpt_param_sort_t;
 
@@ -23,7 +24,8 @@ bpt_param_sort_t bpt_param_normal(void);                           // N(0, 1)
 bpt_param_sort_t bpt_param_linear(int64_t fan_in);                 // a weight, U(+-1 / sqrt(fan_in))
 bpt_param_sort_t bpt_param_bias(int64_t fan_in);                   // its bias: the same, without decay
 bpt_param_sort_t bpt_param_zero(void);                             // a bias, 0
-bpt_param_sort_t bpt_param_glorot(int64_t rows, int64_t columns);  // U(+-sqrt(6 / (rows + columns)))
+bpt_param_sort_t bpt_param_glorot(int64_t rows, int64_t columns);  // U(+-sqrt(6 / (rows + columns))): tables inside of layers
+bpt_param_sort_t bpt_param_hidden(int64_t rows, int64_t columns);  // the same: weights of products there
 
 // A matrix, a vector, the two vectors of a LayerNorm, named PREFIX NAME.
 void bpt_param_table_matrix(bpt_param_table_t *table, bpt_param_sort_t sort, int64_t rows, int64_t columns, const char *prefix,

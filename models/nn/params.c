@@ -22,19 +22,28 @@ bpt_status_t bpt_params_add(bpt_params_t *params, const bpt_param_t *param) {
 static int64_t aligned(int64_t elements) { return (elements + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
 void bpt_params_layout(bpt_params_t *params) {
-    int64_t end = 0, ends[3];
-    for (int group = BPT_GROUP_DECAY; group <= BPT_GROUP_FROZEN; ++group) {
+    static const bpt_param_group_t order[BPT_N_GROUPS] = {BPT_GROUP_MATRIX, BPT_GROUP_DECAY, BPT_GROUP_NO_DECAY, BPT_GROUP_FROZEN};
+    int64_t end = 0, ends[BPT_N_GROUPS];
+    for (int place = 0; place < BPT_N_GROUPS; ++place) {
+        const bpt_param_group_t group = order[place];
         for (size_t i = 0; i < params->count; ++i) {
             bpt_param_t *p = &params->items[i];
-            if (p->group != (bpt_param_group_t)group) continue;
+            if (p->group != group) continue;
             p->offset = p->joined ? end : aligned(end);
             end = p->offset + p->count;
         }
         ends[group] = end = aligned(end);
     }
-    params->decay_elements = ends[0];
-    params->trained_elements = ends[1];
-    params->elements = ends[2];
+    params->matrix_elements = ends[BPT_GROUP_MATRIX];
+    params->decay_elements = ends[BPT_GROUP_DECAY];
+    params->trained_elements = ends[BPT_GROUP_NO_DECAY];
+    params->elements = ends[BPT_GROUP_FROZEN];
+}
+
+void bpt_params_set_matrices(bpt_params_t *params) {
+    for (size_t i = 0; i < params->count; ++i)
+        if (params->items[i].hidden && params->items[i].group == BPT_GROUP_DECAY) params->items[i].group = BPT_GROUP_MATRIX;
+    bpt_params_layout(params);
 }
 
 void bpt_params_free(bpt_params_t *params) {

@@ -1,16 +1,18 @@
 // The parameters of a model: names, shapes, initial values and their places in one flat f32 arena. Knows nothing of graphs or devices.
 //
-// Order of the arena: trained parameters with weight decay, trained ones without, frozen ones. Gradients and moments have the same
-// layout and end before the frozen ones. A parameter starts at a multiple of BPT_TENSOR_ALIGNMENT, unless it is joined to the one before it
-// (query, key and value weights: one [3d,d] matrix); the gaps are zero and stay zero.
+// Order of the arena: matrices that the optimizer updates as wholes, other trained parameters with weight decay, trained ones without,
+// frozen ones. Gradients and moments have the same layout and end before the frozen ones; second moments begin behind the matrices. A
+// parameter starts at a multiple of BPT_TENSOR_ALIGNMENT, unless it is joined to the one before it (query, key and value weights: one
+// [3d,d] matrix); the gaps are zero and stay zero.
 #ifndef BPT_MODELS_NN_PARAMS_H
 #define BPT_MODELS_NN_PARAMS_H
 
 #include "bpt/safetensors.h"
 
-typedef enum { BPT_GROUP_DECAY, BPT_GROUP_NO_DECAY, BPT_GROUP_FROZEN } bpt_param_group_t;
-// What a row of a parameter belongs to: a start from another model's file takes words and labels row by row.
-typedef enum { BPT_ROWS_OF_MODEL, BPT_ROWS_OF_TOKENS, BPT_ROWS_OF_OUTPUTS } bpt_param_rows_t;
+typedef enum { BPT_GROUP_DECAY, BPT_GROUP_NO_DECAY, BPT_GROUP_FROZEN, BPT_GROUP_MATRIX, BPT_N_GROUPS } bpt_param_group_t;
+// What a row of a parameter belongs to: a start from another model's file takes words and labels row by row, and another task's head may
+// have what the file has not.
+typedef enum { BPT_ROWS_OF_MODEL, BPT_ROWS_OF_TOKENS, BPT_ROWS_OF_OUTPUTS, BPT_ROWS_OF_HEAD } bpt_param_rows_t;
 typedef enum { BPT_INIT_ZERO, BPT_INIT_ONE, BPT_INIT_UNIFORM, BPT_INIT_NORMAL } bpt_param_init_t;
 
 typedef struct {
@@ -23,17 +25,27 @@ typedef struct {
     bpt_param_init_t init;
     bpt_param_rows_t rows;
     double bound;  // UNIFORM: values in (-bound, bound)
+    bool hidden;   // the weight of a product inside of a layer
     bool joined;   // lies directly behind the parameter before it
 } bpt_param_t;
 
 typedef struct {
     bpt_param_t *items;
     size_t count, capacity;
-    int64_t decay_elements, trained_elements, elements;  // ends of the three parts of the arena
+    int64_t matrix_elements, decay_elements, trained_elements, elements;  // ends of the parts of the arena
 } bpt_params_t;
 
 bpt_status_t bpt_params_add(bpt_params_t *params, const bpt_param_t *param) BPT_MUST_USE;  // count is computed
 void bpt_params_layout(bpt_params_t *params);
+// The trained weights of products inside of layers become those that are updated as whole matrices, at the beginning of a new layout.
+void bpt_params_set_matrices(bpt_params_t *params);
+// Where the arena begins to have elements whose gradients are final only at the end of a backward pass: embeddings behind matrices, or
+// biases.
+static inline int64_t bpt_params_late(const bpt_params_t *params) {
+    return params->matrix_elements ? params->matrix_elements : params->decay_elements;
+}
+// Elements of the moments of all trained parameters.
+static inline int64_t bpt_params_moments(const bpt_params_t *params) { return 2 * params->trained_elements - params->matrix_elements; }
 void bpt_params_free(bpt_params_t *params);
 const bpt_param_t *bpt_params_find(const bpt_params_t *params, const char *name);  // NULL: none
 
@@ -45,6 +57,7 @@ typedef struct {
     const char *prefix;
     float *arena;
     bool trained_only;
+    bool no_matrices;  // without those that are updated as wholes
     bool packed;  // written: matrices as numbers of 8 bits (bpt_param_packs), I8 [rows, columns] under the parameter's name and F16 [rows,
                   // blocks] under that and BPT_SCALES
 } bpt_param_set_t;

@@ -9,13 +9,17 @@
 
 typedef bpt_status_t (*visit_t)(const bpt_param_t *param, const char *name, float *values, bool packed, void *user);
 
+static bool is_in(const bpt_param_set_t *set, const bpt_param_t *p) {
+    return !(set->trained_only && p->group == BPT_GROUP_FROZEN) && !(set->no_matrices && p->group == BPT_GROUP_MATRIX);
+}
+
 // Every tensor of the sets in the order of a file.
 static bpt_status_t each(const bpt_params_t *params, const bpt_param_set_t *sets, int n_sets, visit_t visit, void *user) {
     for (int s = 0; s < n_sets; ++s)
         for (size_t i = 0; i < params->count; ++i) {
             const bpt_param_t *p = &params->items[i];
             char name[80];
-            if (sets[s].trained_only && p->group == BPT_GROUP_FROZEN) continue;
+            if (!is_in(&sets[s], p)) continue;
             snprintf(name, sizeof name, "%s%s", sets[s].prefix, p->name);
             BPT_TRY(visit(p, name, sets[s].arena ? sets[s].arena + p->offset : NULL, sets[s].packed && bpt_param_packs(p), user));
         }
@@ -87,7 +91,7 @@ static bool expected(const bpt_params_t *params, const bpt_param_set_t *sets, in
         const size_t length = strlen(sets[s].prefix);
         if (strncmp(name, sets[s].prefix, length)) continue;
         const bpt_param_t *p = bpt_params_find(params, name + length);
-        if (p && !(sets[s].trained_only && p->group == BPT_GROUP_FROZEN)) return true;
+        if (p && is_in(&sets[s], p)) return true;
     }
     return false;
 }

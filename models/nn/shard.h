@@ -51,12 +51,18 @@ static inline bpt_elements_t bpt_own_slice(const bpt_shard_t *shard, int64_t ele
     return own;
 }
 
-// Elements that the rank owns in all buckets.
-static inline int64_t bpt_own_elements(const bpt_shard_t *shard, int64_t elements) {
+// What a range has of the elements from `first` on.
+static inline bpt_elements_t bpt_elements_from(bpt_elements_t range, int64_t first) {
+    if (range.begin < first) range.begin = first < range.end ? first : range.end;
+    return range;
+}
+
+// Elements from `first` on that the rank owns in all buckets.
+static inline int64_t bpt_own_elements(const bpt_shard_t *shard, int64_t elements, int64_t first) {
     int64_t own = 0;
-    if (shard->size <= 1) return elements;
+    if (shard->size <= 1) return elements - first;
     for (int64_t b = 0; b < bpt_buckets(elements); ++b) {
-        const bpt_elements_t slice = bpt_own_slice(shard, elements, b);
+        const bpt_elements_t slice = bpt_elements_from(bpt_own_slice(shard, elements, b), first);
         own += slice.end - slice.begin;
     }
     return own;

@@ -14,6 +14,16 @@ static bpt_status_t check_inputs(const bpt_step_options_t *step) {
                                    "--recompute --precision bf16");
 }
 
+// Of an optimizer that updates matrices as wholes.
+static bpt_status_t set_matrices(bpt_runner_t *r) {
+    const bpt_optimizer_t optimizer = r->options.step.optimizer.kind;
+    if (!bpt_optimizer_has_matrices(optimizer)) return BPT_OK;
+    bpt_params_set_matrices(&r->params);
+    if (r->params.matrix_elements) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "%s is for the weight matrices of layers, and this model has none that is trained; choose adamw",
+                    bpt_optimizers[optimizer]->name);
+}
+
 bpt_status_t bpt_runner_create(const bpt_model_config_t *config, const bpt_runner_options_t *options, struct bpt_device *device,
                                bpt_runner_t **out) {
     bpt_runner_t *r;
@@ -26,6 +36,7 @@ bpt_status_t bpt_runner_create(const bpt_model_config_t *config, const bpt_runne
     bpt_status_t status = check_inputs(&options->step);
     if (status == BPT_OK) status = bpt_runner_split(r);
     if (status == BPT_OK) status = bpt_model_params(config, options->frozen, &r->params);
+    if (status == BPT_OK) status = set_matrices(r);
     if (status == BPT_OK) status = bpt_workspace_create(device, &r->workspace);
     if (status == BPT_OK && options->offload) status = bpt_spill_create(options->offload, &r->spill);
     status = bpt_ranks_agree(options->ranks, status);  // connecting takes all ranks
@@ -82,7 +93,8 @@ bpt_status_t bpt_runner_need_state(bpt_runner_t *r, bpt_step_state_t state) {
 
 static bpt_status_t need_states(bpt_runner_t *r, bpt_step_kind_t kind) {
     const bool updates = kind == BPT_STEP_TRAIN || kind == BPT_STEP_APPLY;
-    const bool sums = kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT || kind == BPT_STEP_APPLY || kind == BPT_STEP_NORM;
+    const bool sums =
+        kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT || kind == BPT_STEP_APPLY || kind == BPT_STEP_MATRICES || kind == BPT_STEP_NORM;
     const bool grads = kind == BPT_STEP_TRAIN || kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT;
     if (grads && r->rounded)
         return bpt_fail(BPT_ERR_USAGE, "weights of 8 bits are for use, not for training; train from the run, or from an export in f32");

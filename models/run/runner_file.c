@@ -87,11 +87,19 @@ static bpt_status_t fetch_moments(bpt_runner_t *r, bool read, float **out) {
     return status;
 }
 
+// Matrices that are updated as wholes have first moments alone.
+static bpt_param_set_t set_of_moments(const bpt_runner_t *r, bpt_step_state_t state, float *moments) {
+    const bool second = state == BPT_STATE_V;
+    return (bpt_param_set_t){.prefix = second ? "v." : "m.",
+                             .arena = moments + (second ? r->params.trained_elements : 0),
+                             .trained_only = true,
+                             .no_matrices = second};
+}
+
 bpt_status_t bpt_runner_load_moments(bpt_runner_t *r, const char *path, bool non_finite, bpt_checksum_t *sum) {
     float *moments;
     BPT_TRY(fetch_moments(r, false, &moments));
-    const bpt_param_set_t sets[] = {{.prefix = "m.", .arena = moments, .trained_only = true},
-                                    {.prefix = "v.", .arena = moments + r->params.trained_elements, .trained_only = true}};
+    const bpt_param_set_t sets[] = {set_of_moments(r, BPT_STATE_M, moments), set_of_moments(r, BPT_STATE_V, moments)};
     bpt_status_t status = bpt_params_read(&r->params, path, sets, 2, non_finite, sum);
     if (status == BPT_OK) status = bpt_runner_store_own(r, BPT_STATE_M, sets[0].arena);
     if (status == BPT_OK) status = bpt_runner_store_own(r, BPT_STATE_V, sets[1].arena);
@@ -107,8 +115,7 @@ bpt_status_t bpt_runner_save_moments(bpt_runner_t *r, const char *path, bpt_chec
         return bpt_runner_collect(r, BPT_STATE_V, NULL);
     }
     BPT_TRY(fetch_moments(r, true, &moments));
-    const bpt_param_set_t sets[] = {{.prefix = "m.", .arena = moments, .trained_only = true},
-                                    {.prefix = "v.", .arena = moments + r->params.trained_elements, .trained_only = true}};
+    const bpt_param_set_t sets[] = {set_of_moments(r, BPT_STATE_M, moments), set_of_moments(r, BPT_STATE_V, moments)};
     const bpt_status_t status = bpt_params_write(&r->params, path, NULL, sets, 2, sum);
     bpt_free(moments);
     return status;

@@ -47,7 +47,7 @@ bpt_status_t bpt_runner_read_scalar(bpt_program_t *program, bpt_value_t value, d
 bpt_status_t bpt_runner_write_hyper(bpt_model_step_t *step, const bpt_update_t *update) BPT_MUST_USE;
 // What a step says of its norm, by the sum of squares that the device clips with, which is an f32.
 void bpt_runner_note_norm(double square_sum, const bpt_update_t *update, bpt_update_result_t *result);
-// Clipping and Adam on the sums, of all parameters.
+// Clipping and update by the sums, of all parameters.
 bpt_status_t bpt_runner_apply(bpt_runner_t *runner, const bpt_update_t *update, bpt_update_result_t *result) BPT_MUST_USE;
 // A state whole on the host: to `out` [trained_elements], or to nowhere where it is NULL. With a sharded optimizer each rank has its own
 // slices of it, and all ranks call it.
@@ -66,8 +66,9 @@ void bpt_runner_link_destroy(bpt_runner_t *runner);
 // of the own slices.
 bpt_status_t bpt_runner_link_begin(bpt_runner_t *runner, int64_t bucket) BPT_MUST_USE;
 bpt_status_t bpt_runner_link_end(bpt_runner_t *runner) BPT_MUST_USE;
-// The own slices of a state go to all others.
-bpt_status_t bpt_runner_link_share(bpt_runner_t *runner, bpt_step_state_t state) BPT_MUST_USE;
+// The own slice of a bucket of a state goes to all others; all such slices have come when _wait returns.
+bpt_status_t bpt_runner_link_share(bpt_runner_t *runner, bpt_step_state_t state, bpt_elements_t bucket) BPT_MUST_USE;
+bpt_status_t bpt_runner_link_wait(bpt_runner_t *runner) BPT_MUST_USE;
 
 // ---- Ranks that share each sequence (runner_split.c): what follows from options.split_sequence; the exchanges of a step's program; the
 // evaluation of whole sequences from those of all ranges, as bpt_runner_evaluate gives it.

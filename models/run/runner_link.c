@@ -18,7 +18,7 @@ static int64_t trained(const bpt_runner_t *r) { return r->params.trained_element
 static bpt_shard_t place_of(const bpt_runner_t *r) {
     return (bpt_shard_t){bpt_ranks_rank(r->options.ranks), bpt_ranks_size(r->options.ranks)};
 }
-static int64_t bucket_at(const bpt_runner_t *r, int64_t i) { return bpt_bucket_at(trained(r), r->params.decay_elements, i); }
+static int64_t bucket_at(const bpt_runner_t *r, int64_t i) { return bpt_bucket_at(trained(r), bpt_params_late(&r->params), i); }
 
 bpt_status_t bpt_runner_link_create(bpt_runner_t *r) {
     bpt_ranks_link_t *link;
@@ -110,10 +110,8 @@ bpt_status_t bpt_runner_link_end(bpt_runner_t *r) {
     return bpt_ranks_link_wait(l->link);
 }
 
-bpt_status_t bpt_runner_link_share(bpt_runner_t *r, bpt_step_state_t state) {
-    for (int64_t b = 0; b < bpt_buckets(trained(r)); ++b) {
-        const bpt_elements_t all = bpt_bucket(trained(r), b);
-        BPT_TRY(bpt_ranks_link_collect(r->link->link, r->states[state], all.begin, all.end - all.begin));
-    }
-    return bpt_ranks_link_wait(r->link->link);
+bpt_status_t bpt_runner_link_share(bpt_runner_t *r, bpt_step_state_t state, bpt_elements_t bucket) {
+    return bpt_ranks_link_collect(r->link->link, r->states[state], bucket.begin, bucket.end - bucket.begin);
 }
+
+bpt_status_t bpt_runner_link_wait(bpt_runner_t *r) { return bpt_ranks_link_wait(r->link->link); }

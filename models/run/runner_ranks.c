@@ -55,7 +55,7 @@ static bpt_status_t send_bucket(void *user, int mark) {
     bpt_exchange_t *e = &r->exchange;
     e->final[mark] = true;
     for (; e->sent < bpt_buckets(trained(r)); ++e->sent) {
-        const int64_t bucket = bpt_bucket_at(trained(r), r->params.decay_elements, e->sent);
+        const int64_t bucket = bpt_bucket_at(trained(r), bpt_params_late(&r->params), e->sent);
         if (!e->final[bucket]) break;
         BPT_TRY(begin_bucket(r, bucket));
     }
@@ -90,7 +90,7 @@ static bpt_status_t receive_bucket(bpt_runner_t *r, int64_t bucket) {
 static bpt_status_t receive_all(bpt_runner_t *r) {
     if (r->link) return bpt_runner_link_end(r);
     for (int64_t i = 0; i < bpt_buckets(trained(r)); ++i)
-        BPT_TRY(receive_bucket(r, bpt_bucket_at(trained(r), r->params.decay_elements, i)));
+        BPT_TRY(receive_bucket(r, bpt_bucket_at(trained(r), bpt_params_late(&r->params), i)));
     return BPT_OK;
 }
 
@@ -118,7 +118,7 @@ static bpt_status_t add_up(bpt_runner_t *r) {
 static bpt_status_t square_sum_of_all(bpt_runner_t *r, double *out) {
     const bpt_step_key_t key = {.kind = BPT_STEP_NORM};
     *out = 0;
-    if (bpt_own_elements(&r->options.step.shard, trained(r))) {
+    if (bpt_own_elements(&r->options.step.shard, trained(r), 0)) {
         bpt_model_step_t *step;
         BPT_TRY(bpt_runner_step(r, &key, &step));
         BPT_TRY(bpt_program_run(step->program));
@@ -127,25 +127,43 @@ static bpt_status_t square_sum_of_all(bpt_runner_t *r, double *out) {
     return bpt_ranks_add(r->options.ranks, out, 1);
 }
 
-static bpt_status_t update_own(bpt_runner_t *r, const bpt_update_t *u, double square_sum) {
+// One of the programs of the update, by the sum of squares of all ranks.
+static bpt_status_t run_update(bpt_runner_t *r, const bpt_step_key_t *key, const bpt_update_t *u, double square_sum) {
     const float value = (float)square_sum;
     bpt_model_step_t *step;
-    if (!bpt_own_elements(&r->options.step.shard, trained(r))) return BPT_OK;
-    BPT_TRY(bpt_runner_step(r, &bpt_runner_apply_key, &step));
+    BPT_TRY(bpt_runner_step(r, key, &step));
     BPT_TRY(bpt_runner_write_hyper(step, u));
     BPT_TRY(bpt_program_write(step->program, step->square_sum, &value));
     return bpt_program_run(step->program);
 }
 
-static bpt_status_t share_parameters(bpt_runner_t *r) {
-    if (r->link) return bpt_runner_link_share(r, BPT_STATE_PARAMS);
+// The elements first .. end - 1 of a state, of which each rank has its own slices, come to all ranks: by whole buckets.
+static bpt_status_t share(bpt_runner_t *r, bpt_step_state_t state, int64_t first, int64_t end) {
     float *host = r->exchange.host;
     for (int64_t b = 0; b < bpt_buckets(trained(r)); ++b) {
         const bpt_elements_t all = bpt_bucket(trained(r), b), own = bpt_own_slice(&r->options.step.shard, trained(r), b);
-        BPT_TRY(read_elements(r, BPT_STATE_PARAMS, own, host + own.begin));
+        if (all.end <= first || all.begin >= end) continue;
+        if (r->link) {
+            BPT_TRY(bpt_runner_link_share(r, state, all));
+            continue;
+        }
+        BPT_TRY(read_elements(r, state, own, host + own.begin));
         BPT_TRY(bpt_ranks_collect(r->options.ranks, host + all.begin, all.end - all.begin));
+        BPT_TRY(write_elements(r, state, all, host + all.begin));
     }
-    return write_elements(r, BPT_STATE_PARAMS, (bpt_elements_t){0, trained(r)}, host);
+    return r->link ? bpt_runner_link_wait(r) : BPT_OK;
+}
+
+// Directions of matrices are in place of their gradients; when all ranks have them, each makes the steps of all matrices itself: that costs
+// less than a second exchange, and is the same on all of them.
+static bpt_status_t update_sharded(bpt_runner_t *r, const bpt_update_t *u, double square_sum) {
+    const bpt_step_key_t matrices = {.kind = BPT_STEP_MATRICES};
+    const int64_t end = r->params.matrix_elements;
+    if (bpt_own_elements(&r->options.step.shard, trained(r), 0)) BPT_TRY(run_update(r, &bpt_runner_apply_key, u, square_sum));
+    BPT_TRY(share(r, BPT_STATE_PARAMS, end, trained(r)));
+    if (!end) return BPT_OK;
+    BPT_TRY(share(r, BPT_STATE_SUMS, 0, end));
+    return run_update(r, &matrices, u, square_sum);
 }
 
 static bpt_status_t apply_sharded(bpt_runner_t *r, const bpt_update_t *u, bpt_update_result_t *result) {
@@ -153,8 +171,7 @@ static bpt_status_t apply_sharded(bpt_runner_t *r, const bpt_update_t *u, bpt_up
     BPT_TRY(square_sum_of_all(r, &square_sum));
     bpt_runner_note_norm(square_sum, u, result);
     if (!result->updated) return BPT_OK;
-    BPT_TRY(update_own(r, u, square_sum));
-    return share_parameters(r);
+    return update_sharded(r, u, square_sum);
 }
 
 bpt_status_t bpt_runner_update_together(bpt_runner_t *r, const bpt_update_t *u, bool idle, bpt_update_result_t *result) {
@@ -174,12 +191,17 @@ bpt_status_t bpt_runner_pass_over(bpt_runner_t *r) {
 
 // ---- Whole states
 
+// The first element that a state has.
+static int64_t first_of(const bpt_runner_t *r, bpt_step_state_t state) { return state == BPT_STATE_V ? r->params.matrix_elements : 0; }
+
 bpt_status_t bpt_runner_collect(bpt_runner_t *r, bpt_step_state_t state, float *out) {
+    const int64_t first = first_of(r, state);
     int64_t at = 0;
-    if (!is_sharded(r)) return out ? read_elements(r, state, (bpt_elements_t){0, trained(r)}, out) : BPT_OK;
+    if (!is_sharded(r)) return out ? read_elements(r, state, (bpt_elements_t){0, trained(r) - first}, out + first) : BPT_OK;
     BPT_TRY(need_host(r));
     for (int64_t b = 0; b < bpt_buckets(trained(r)); ++b) {
-        const bpt_elements_t all = bpt_bucket(trained(r), b), own = bpt_own_slice(&r->options.step.shard, trained(r), b);
+        const bpt_elements_t all = bpt_bucket(trained(r), b);
+        const bpt_elements_t own = bpt_elements_from(bpt_own_slice(&r->options.step.shard, trained(r), b), first);
         const int64_t count = all.end - all.begin, mine = own.end - own.begin;
         float *bucket = r->exchange.host + all.begin;
         BPT_TRY(read_elements(r, state, (bpt_elements_t){at, at + mine}, bucket + (own.begin - all.begin)));
@@ -193,7 +215,7 @@ bpt_status_t bpt_runner_collect(bpt_runner_t *r, bpt_step_state_t state, float *
 bpt_status_t bpt_runner_store_own(bpt_runner_t *r, bpt_step_state_t state, const float *values) {
     int64_t at = 0;
     for (int64_t b = 0; b < bpt_buckets(trained(r)); ++b) {
-        const bpt_elements_t own = bpt_own_slice(&r->options.step.shard, trained(r), b);
+        const bpt_elements_t own = bpt_elements_from(bpt_own_slice(&r->options.step.shard, trained(r), b), first_of(r, state));
         BPT_TRY(write_elements(r, state, (bpt_elements_t){at, at + own.end - own.begin}, values + own.begin));
         at += own.end - own.begin;
     }

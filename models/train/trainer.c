@@ -52,11 +52,12 @@ bpt_runner_options_t bpt_trainer_runner_options(const bpt_train_config_t *t) {
                  .precision = t->precision,
                  .recompute = t->recompute,
                  .half_inputs = t->half_inputs,
-                 .decoupled = t->optimizer == BPT_OPTIMIZER_ADAMW,
-                 .beta1 = (float)t->beta1,
-                 .beta2 = (float)t->beta2,
-                 .eps = (float)t->eps,
-                 .weight_decay = (float)t->weight_decay},
+                 .optimizer = {.kind = t->optimizer,
+                               .beta1 = (float)t->beta1,
+                               .beta2 = (float)t->beta2,
+                               .eps = (float)t->eps,
+                               .weight_decay = (float)t->weight_decay,
+                               .momentum = (float)t->momentum}},
         .frozen = {.embed = t->freeze_embed, .rel = t->freeze_rel},
     };
 }
@@ -69,7 +70,7 @@ bpt_status_t bpt_trainer_resolve_steps(bpt_train_config_t *t, int64_t steps_per_
 }
 
 uint64_t bpt_trainer_checkpoint_bytes(const bpt_params_t *p) {
-    return (uint64_t)(p->elements + 2 * p->trained_elements) * sizeof(float) + p->count * 3 * 256 + 65536;
+    return (uint64_t)(p->elements + bpt_params_moments(p)) * sizeof(float) + p->count * 3 * 256 + 65536;
 }
 
 int64_t bpt_trainer_end(const bpt_train_config_t *train) {

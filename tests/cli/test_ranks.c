@@ -85,6 +85,24 @@ static void an_idle_rank_exchanges_with_the_others(void **state) {
     }
 }
 
+// Directions of matrices come together before each rank makes all their steps; one rank alone, three, a part of the state each; and a run
+// that goes on with another number of ranks.
+static void muon_makes_the_steps_of_one_process(void **state) {
+    (void)state;
+    static const char *const options[] = {"--steps 20 --optimizer muon", "--steps 20 --optimizer muon --d-model 64 --layers 3"};
+    for (size_t i = 0; i < BPT_COUNT(options); ++i) {
+        char more[200];
+        team_train_alone(0, "cpu", "alone", options[i]);
+        team_train(2, 0, "cpu", "two", options[i]);
+        snprintf(more, sizeof more, "%s --shard-optimizer --stop-at 10", options[i]);
+        team_train(3, 0, "cpu", "three", more);
+        test_succeed("train --resume --quiet --stop-at 20 --out %s", test_path("three"));
+        team_same_loss("two", "alone", 1e-5, options[i]);
+        team_same_loss("three", "alone", 1e-5, options[i]);
+        team_remove("alone"), team_remove("two"), team_remove("three");
+    }
+}
+
 static void bench_says_how_much_is_hidden(void **state) {
     (void)state;
     test_process_t p = team_run(2, "bench train --team mpi --json --backend cpu --threads 1 --layers 3 --d-model 64 --d-ff 128 --heads 2 "
@@ -102,8 +120,8 @@ static void bench_says_how_much_is_hidden(void **state) {
 
 static void a_second_run_has_the_same_bits(void **state) {
     (void)state;
-    static const char *const optimizers[] = {"", "--shard-optimizer"};
-    for (size_t i = 0; i < 2; ++i) {
+    static const char *const optimizers[] = {"", "--shard-optimizer", "--shard-optimizer --optimizer muon"};
+    for (size_t i = 0; i < BPT_COUNT(optimizers); ++i) {
         char more[100];
         snprintf(more, sizeof more, "--steps 20 --clip 0.1 %s", optimizers[i]);
         team_train(3, 1, "cpu", "first", more);
@@ -297,6 +315,7 @@ int main(void) {
         cmocka_unit_test(an_idle_rank_exchanges_with_the_others),
         cmocka_unit_test(bench_says_how_much_is_hidden),
         cmocka_unit_test(a_second_run_has_the_same_bits),
+        cmocka_unit_test(muon_makes_the_steps_of_one_process),
         cmocka_unit_test(ranks_train_on_every_api),
         cmocka_unit_test(ranks_of_different_backends_train_together),
         cmocka_unit_test(ranks_that_share_sequences_compute_what_one_process_does),

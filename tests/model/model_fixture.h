@@ -40,6 +40,7 @@ static inline bpt_train_config_t fixture_training(int64_t steps) {
                                 .beta1 = 0.9,
                                 .beta2 = 0.98,
                                 .eps = 1e-8,
+                                .momentum = 0.95,
                                 .lr_decay = 1,
                                 .lr_factor = 1,
                                 .keep = 3};
@@ -71,10 +72,11 @@ static inline bpt_model_config_t fixture_classifier(void) {
 
 static inline bpt_runner_t *fixture_runner(const bpt_model_config_t *config, bpt_device_t *device, bpt_runner_options_t options) {
     bpt_runner_t *runner = NULL;
-    if (options.step.beta1 == 0) {
-        options.step.beta1 = 0.9f;
-        options.step.beta2 = 0.98f;
-        options.step.eps = 1e-8f;
+    bpt_optimizer_options_t *optimizer = &options.step.optimizer;
+    if (optimizer->beta1 == 0) {
+        optimizer->beta1 = 0.9f;
+        optimizer->beta2 = 0.98f;
+        optimizer->eps = 1e-8f;
     }
     assert_ok(bpt_runner_create(config, &options, device, &runner));
     assert_ok(bpt_runner_init(runner, 1));

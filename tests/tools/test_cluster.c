@@ -75,7 +75,7 @@ static void slices_cover_every_bucket_once(void **state) {
                 }
                 assert_int_equal(at, bpt_bucket(counts[c], b).end);
             }
-            for (int rank = 0; rank < size; ++rank) owned += bpt_own_elements(&(bpt_shard_t){rank, size}, counts[c]);
+            for (int rank = 0; rank < size; ++rank) owned += bpt_own_elements(&(bpt_shard_t){rank, size}, counts[c], 0);
             assert_int_equal(owned, counts[c]);
         }
 }

@@ -29,6 +29,16 @@ typedef struct {
     float gradient_scale, coupled_decay, decoupled_decay, beta1, rest1, beta2, rest2, rate, inverse_bias2, eps;
 } bpt_cpu_adam_t;
 
+// What gradients are multiplied by; 1 - momentum; momentum, or 1 where the direction is the momentum itself.
+typedef struct {
+    float gradient_scale, rest, ahead;
+} bpt_cpu_momentum_t;
+
+// What is left of a parameter, and the length of the step.
+typedef struct {
+    float decay, rate;
+} bpt_cpu_descend_t;
+
 // tree_values and tree_values_grad; pointers to values go to the first column of the values of row 0.
 typedef struct {
     const bpt_tree_values_attrs_t *attrs;

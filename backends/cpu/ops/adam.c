@@ -5,12 +5,15 @@
 
 enum { BLOCK = 16384 };
 
+double bpt_cpu_gradient_scale(const float *hyper, double square_sum) {
+    const double clip = (double)hyper[3], limit = sqrt(square_sum) * (double)hyper[4] + 1e-6, scale = (double)hyper[4];
+    return clip > 0 && clip < limit ? scale * (clip / limit) : scale;
+}
+
 // The factors of the update (ops.h); double, because 1 - beta2^t and the norm feed every parameter.
 static bpt_cpu_adam_t make_factors(const bpt_adam_attrs_t *a, const float *hyper, double square_sum) {
-    const double lr = (double)hyper[0] * (double)a->lr_scale, clip = (double)hyper[3], limit = sqrt(square_sum) * (double)hyper[4] + 1e-6;
-    double scale = (double)hyper[4];
-    if (clip > 0 && clip < limit) scale *= clip / limit;
-    return (bpt_cpu_adam_t){.gradient_scale = (float)scale,
+    const double lr = (double)hyper[0] * (double)a->lr_scale;
+    return (bpt_cpu_adam_t){.gradient_scale = (float)bpt_cpu_gradient_scale(hyper, square_sum),
                             .coupled_decay = a->decoupled ? 0 : a->weight_decay,
                             .decoupled_decay = a->decoupled ? (float)(lr * (double)a->weight_decay) : 0,
                             .beta1 = a->beta1,

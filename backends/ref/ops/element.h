@@ -46,6 +46,9 @@ static inline double bpt_ref_dropout_at(const bpt_host_run_t *run, float p, uint
     return bpt_ref_dropout(p, (uint32_t)column, row_keys + 2 * row, uid << 8, run->in[BPT_IN_RNG]);
 }
 
+// What gradients are multiplied by: the inverse loss scale, and less where their norm passes the bound (adam.c).
+double bpt_ref_gradient_scale(const float *hyper, double square_sum);
+
 // Applies the steps of a pointwise chain to the value at (row, column) of a tensor of `columns` columns (pointwise.c).
 double bpt_ref_steps(const bpt_host_run_t *run, const bpt_pointwise_attrs_t *steps, double x, int64_t row, int64_t column, int64_t columns);
 

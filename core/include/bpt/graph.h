@@ -138,6 +138,11 @@ BPT_API bpt_crf_t bpt_crf(bpt_graph_t *g, bpt_value_t scores, bpt_value_t transi
 BPT_API void bpt_adam(bpt_graph_t *g, bpt_value_t p, bpt_value_t grad, bpt_value_t m, bpt_value_t v, bpt_value_t hyper,
                       bpt_value_t square_sum, const bpt_adam_attrs_t *attrs);
 BPT_API void bpt_accumulate(bpt_graph_t *g, bpt_value_t acc, bpt_value_t x, bpt_value_t keep);
+BPT_API void bpt_momentum(bpt_graph_t *g, bpt_value_t grad, bpt_value_t m, bpt_value_t hyper, bpt_value_t square_sum,
+                          const bpt_momentum_attrs_t *attrs);
+BPT_API bpt_value_t bpt_normalize(bpt_graph_t *g, bpt_value_t x, bpt_value_t square_sum, float eps, bpt_dtype_t dtype);
+BPT_API void bpt_descend(bpt_graph_t *g, bpt_value_t p, bpt_value_t u, bpt_value_t hyper, bpt_value_t square_sum,
+                         const bpt_descend_attrs_t *attrs);
 // Rows for rows, with other processes (ops.h): [rows, columns] of x's dtype. The program needs to be told how (bpt_program_on_exchange).
 BPT_API bpt_value_t bpt_exchange(bpt_graph_t *g, bpt_value_t x, int64_t rows);
 BPT_API bpt_value_t bpt_cast(bpt_graph_t *g, bpt_value_t x, bpt_dtype_t dtype);  // x itself when it has the dtype

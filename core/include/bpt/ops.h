@@ -260,6 +260,24 @@ typedef struct {
 } bpt_adam_attrs_t;
 // accumulate: in 0 acc f32 (changed), 1 x f32, 2 keep f32 [1]: acc = (keep == 0 ? 0 : acc * keep) + x. No outputs.
 
+// momentum: in 0 g f32 (changed), 1 m f32 (changed), 2 hyper f32 [8], 3 square_sum of all gradients f32 [1]; hyper and clipping as for
+// adam.
+//   No outputs. g' = g * hyper[4] * min(1, clip / (norm + 1e-6)); m = m + (1 - momentum) (g' - m); g = nesterov ? g' + momentum (m - g') :
+//   m: the direction of a step by momentum (Jordan et al. 2024, Muon). A non-finite square_sum changes nothing at all.
+typedef struct {
+    float momentum;  // [0, 1)
+    bool nesterov;
+} bpt_momentum_attrs_t;
+// normalize: in 0 x f32 [R,d], 1 square_sum f32 [1]; out F [R,d] = x / max(sqrt(square_sum), eps).
+typedef struct {
+    float eps;  // > 0
+} bpt_normalize_attrs_t;
+// descend: in 0 p f32 (changed), 1 u F, 2 hyper f32 [8], 3 square_sum of all gradients f32 [1]. No outputs. lr = hyper[0]:
+//   p = p - lr * weight_decay * p - lr * lr_scale * u. A non-finite square_sum changes nothing at all.
+typedef struct {
+    float lr_scale, weight_decay;
+} bpt_descend_attrs_t;
+
 // exchange: in 0 x F [R,d], rows that go to other processes; out F [rows,d], those that come from them. No backend computes it: the host
 // reads x, has the caller of the program move the rows (bpt/program.h), and writes out. With `back` rows go the other way: the gradient of
 // an exchange is the exchange back.
@@ -289,6 +307,9 @@ typedef union {
     bpt_attention_attrs_t attention;
     bpt_xent_attrs_t xent;
     bpt_adam_attrs_t adam;
+    bpt_momentum_attrs_t momentum;
+    bpt_normalize_attrs_t normalize;
+    bpt_descend_attrs_t descend;
     bpt_fill_attrs_t fill;
     bpt_exchange_attrs_t exchange;
     bpt_stash_attrs_t stash;

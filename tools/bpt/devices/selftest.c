@@ -88,7 +88,7 @@ typedef struct {
 } side_t;
 
 static bpt_status_t compute(bpt_device_t *device, const bpt_model_config_t *c, bpt_dtype_t precision, const sample_t *s, side_t *side) {
-    const bpt_runner_options_t options = {.step = {.precision = precision, .beta1 = 0.9f, .beta2 = 0.98f, .eps = 1e-8f}};
+    const bpt_runner_options_t options = {.step = {.precision = precision, .optimizer = {.beta1 = 0.9f, .beta2 = 0.98f, .eps = 1e-8f}}};
     const bpt_update_t update = {.rng = 99, .lr = 1e-3f, .clip = 1, .bias1 = 0.1f, .bias2 = 0.02f, .loss_scale = 1};
     bpt_update_result_t result;
     BPT_TRY(bpt_runner_create(c, &options, device, &side->runner));

@@ -223,6 +223,21 @@ static void build_adam(net_t *n, int variant) {
     result(n, "accumulate", acc);
 }
 
+// A matrix that is updated as a whole: momentum, its norm, and the step.
+static void build_momentum(net_t *n, int variant) {
+    const bpt_momentum_attrs_t momentum = {.momentum = 0.9f, .nesterov = variant != 0};
+    const bpt_descend_attrs_t descend = {.lr_scale = 2, .weight_decay = 0.1f};
+    const bpt_value_t p = vector(n, ROWS * n->d), g = vector(n, ROWS * n->d), m = vector(n, ROWS * n->d);
+    const bpt_value_t hyper = input(n, BPT_F32, bpt_shape1(8), FILL_HYPER, 0), squares = bpt_square_sum(n->g, vector(n, ROWS));
+    bpt_momentum(n->g, g, m, hyper, squares, &momentum);
+    const bpt_value_t u = bpt_normalize(n->g, g, bpt_square_sum(n->g, g), 1e-7f, n->type);
+    bpt_descend(n->g, p, u, hyper, squares, &descend);
+    result(n, "momentum", g);
+    result(n, "momentum", m);
+    result(n, "normalize", u);
+    result(n, "descend", p);
+}
+
 static const bpt_intervals_t graphs[] = {
     {.kind = BPT_INTERVALS_BPT, .causal = true, .k = 2, .rel_levels = 3, .n = LEAVES},
     {.kind = BPT_INTERVALS_BPT, .k = 1, .rel_levels = 4, .n = LEAVES},
@@ -324,6 +339,8 @@ static const struct {
     {"attention, table", build_table, 0, false},
     {"adam", build_adam, 0, false},
     {"adamw", build_adam, 1, false},
+    {"momentum", build_momentum, 0, false},
+    {"nesterov's momentum", build_momentum, 1, false},
 };
 
 int cli_selftest_ops_count(void) { return (int)BPT_COUNT(cases); }

@@ -304,7 +304,7 @@ const cli_option_t cli_option_table[] = {
      .when = "unit=word", .firm = true,
      .help = "train for unknown words: a word that training reads C times is unknown with probability X / (X + C)"},
     {REAL("weight-decay", train.weight_decay, 0, 1e3), .fallback = "0", .group = CLI_GROUP_REGULAR, .commands = CLI_TRAIN, .key = true,
-     .help = "L2 penalty on weights, not on biases and LayerNorm parameters (adamw: decoupled)"},
+     .help = "L2 penalty on weights, not on biases and LayerNorm parameters (adamw, muon: decoupled)"},
     {BOOL("freeze-embed", train.freeze_embed), .fallback = "no", .shown = "yes with --vectors", .group = CLI_GROUP_REGULAR,
      .commands = CLI_TRAIN, .key = true, .help = "do not train the embedding"},
     {BOOL("freeze-rel", train.freeze_rel), .fallback = "no", .group = CLI_GROUP_REGULAR, .commands = CLI_TRAIN, .key = true,
@@ -316,7 +316,10 @@ const cli_option_t cli_option_table[] = {
 
     // ---- optimiser
     {CHOICE("optimizer", train.optimizer, bpt_optimizer_names), .fallback = "adam", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN,
-     .key = true, .help = "optimiser"},
+     .key = true,
+     .help =
+         "how gradients change the parameters: adam; adamw: weights decay by themselves; muon: the weight matrices of layers go by their "
+         "momentum made orthogonal, all else by adamw, with the same learning rate"},
     {REAL("lr", train.lr, 0, 1e6), .fallback = "0.001", .shown = "0.001; few examples: 0.005", .group = CLI_GROUP_OPTIMISER,
      .commands = CLI_TRAIN, .key = true, .when = "schedule!=noam", .instead = "lr-factor", .help = "peak learning rate"},
     {CHOICE("schedule", train.schedule, bpt_schedule_names), .fallback = "cosine", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN,
@@ -339,6 +342,8 @@ const cli_option_t cli_option_table[] = {
      .key = true, .help = "Adam's decay rate of the second moment"},
     {REAL("eps", train.eps, 0, 1), .open_min = true, .fallback = "1e-8", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN, .key = true,
      .help = "Adam's epsilon"},
+    {REAL("momentum", train.momentum, 0, 1), .open_max = true, .fallback = "0.95", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN,
+     .key = true, .when = "optimizer=muon", .help = "muon: share of the old momentum in the new one"},
     {REAL("clip", train.clip, 0, 1e6), .fallback = "0.25", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN, .key = true,
      .help = "clip the norm of the gradient to this value; 0: no clipping"},
     {INT("accumulate", train.accumulate, 1, 1000000), .fallback = "1", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN, .key = true,

@@ -46,7 +46,7 @@ static bpt_status_t largest(bpt_runner_t *runner, const cli_options_t *o, const 
 
 static void print_memory(const cli_options_t *o, const bpt_params_t *params, const bpt_plan_summary_t *plan) {
     const double arena = 4.0 * (double)params->elements, trained = 4.0 * (double)params->trained_elements;
-    const double gradients = trained * (accumulates(o) ? 2 : 1), moments = 2 * trained;
+    const double gradients = trained * (accumulates(o) ? 2 : 1), moments = 4.0 * (double)bpt_params_moments(params);
     const double workspace = (double)plan->workspace_bytes, inputs = (double)plan->input_bytes;
     printf("memory            %.1f MiB on the device\n", mebibytes(arena + gradients + moments + workspace + inputs));
     printf("  parameters      %.1f MiB\n  gradients       %.1f MiB\n  moments         %.1f MiB\n", mebibytes(arena), mebibytes(gradients),
