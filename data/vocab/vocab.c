@@ -234,6 +234,18 @@ bool bpt_vocab_end_sign(const bpt_vocab_t *v, uint32_t *id) {
     return v->eos != BPT_NO_TOKEN;
 }
 
+// More frequent than any word: the first behind <unk> and <eos>, and never rare.
+static const char MASK[] = "<mask>";
+bpt_status_t bpt_vocab_want_mask(bpt_vocab_t *v) {
+    return v->unit == BPT_UNIT_WORD ? bpt_vocab_add(v, MASK, sizeof MASK - 1, UINT64_MAX / 2) : BPT_OK;
+}
+
+bool bpt_vocab_mask(const bpt_vocab_t *v, uint32_t *id) {
+    const uint32_t found = v->unit == BPT_UNIT_WORD ? bpt_vocab_lookup(v, MASK, sizeof MASK - 1) : BPT_NO_TOKEN;
+    if (found != BPT_NO_TOKEN) *id = found;
+    return found != BPT_NO_TOKEN;
+}
+
 bool bpt_vocab_unknown(const bpt_vocab_t *v, uint32_t *id) {
     *id = v->unk;
     return v->unk != BPT_NO_TOKEN;

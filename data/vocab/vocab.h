@@ -74,6 +74,10 @@ bool bpt_vocab_find(const bpt_vocab_t *vocab, const char *token, size_t bytes, u
 
 // The id of <eos>, which ends lines; false: the unit has none.
 bool bpt_vocab_end_sign(const bpt_vocab_t *vocab, uint32_t *id);
+// Before it is frozen, of words: <mask>, which stands for hidden tokens, is in it, whether or not texts have it. Other units have none.
+// _mask: its id; false, and *id as it was: there is none.
+bpt_status_t bpt_vocab_want_mask(bpt_vocab_t *vocab) BPT_MUST_USE;
+bool bpt_vocab_mask(const bpt_vocab_t *vocab, uint32_t *id);
 // The id of <unk>, which stands for tokens that are not in it; false: there is none.
 bool bpt_vocab_unknown(const bpt_vocab_t *vocab, uint32_t *id);
 

@@ -164,7 +164,7 @@ static bpt_status_t give_outputs(bpt_model_t *m, const bpt_sequences_t *sequence
 
 bpt_status_t bpt_model_logits(bpt_model_t *m, const bpt_sequences_t *sequences, float *logits) {
     BPT_TRY(bpt_model_ready(m));
-    BPT_TRY(bpt_model_need(m, bpt_model_task(m)->predicts_text, "bpt_model_logits", "language models"));
+    BPT_TRY(bpt_model_need(m, bpt_task_shifts(bpt_model_task(m)), "bpt_model_logits", "language models"));
     return give_outputs(m, sequences, logits, NULL);
 }
 
@@ -262,7 +262,7 @@ bpt_status_t bpt_model_score(bpt_model_t *m, const bpt_sequences_t *sequences, f
     int64_t total;
     uint64_t *offsets;
     BPT_TRY(bpt_model_ready(m));
-    BPT_TRY(bpt_model_need(m, bpt_model_task(m)->predicts_text, "bpt_model_score", "language models"));
+    BPT_TRY(bpt_model_need(m, bpt_task_shifts(bpt_model_task(m)), "bpt_model_score", "language models"));
     BPT_TRY(bpt_model_check_sequences(m, sequences, true, &total));
     if (!nll) return bpt_fail(BPT_ERR_USAGE, "the array for the result is a null pointer");
     BPT_TRY(make_offsets(sequences, &offsets));

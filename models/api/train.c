@@ -22,7 +22,7 @@ typedef struct {
 } source_t;
 
 // Whether each token is the target of the one before, so that the last one of a sequence is a target alone.
-static bool shifts(const bpt_model_t *m) { return bpt_model_task(m)->predicts_text; }
+static bool shifts(const bpt_model_t *m) { return bpt_task_shifts(bpt_model_task(m)); }
 // Tokens of a sequence that the model reads.
 static int64_t read_of(const bpt_model_t *m, int64_t length) { return shifts(m) ? length - 1 : length; }
 
@@ -103,6 +103,8 @@ static bpt_status_t check_class_weights(const bpt_model_t *m, const float *weigh
 
 static bpt_status_t check(const bpt_model_t *m, const bpt_micro_batch_t *micro, int64_t count, const bpt_train_options_t *o) {
     BPT_TRY(bpt_model_ready(m));
+    if (bpt_model_task(m)->masks)
+        return bpt_fail(BPT_ERR_USAGE, "%s is trained by `bpt train`, which hides tokens, and not from arrays", bpt_model_task(m)->model);
     if (!m->options.trains) return bpt_fail(BPT_ERR_USAGE, "the model was not opened for training; set `trains` in its options");
     if (m->generators)
         return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " generators read the parameters that a step would change; destroy them first",

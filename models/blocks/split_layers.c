@@ -26,7 +26,7 @@ bpt_status_t bpt_split_check(const bpt_model_config_t *c, int ranks) {
                         "model %s cannot share sequences among ranks: every token of it may read every other; leave out "
                         "--split-sequence",
                         kind->name);
-    if (task->reads != BPT_READS_WINDOWS || task->wants != BPT_WANT_TOKENS || c->match_layers)
+    if (task->reads != BPT_READS_WINDOWS || task->wants != BPT_WANT_TOKENS || task->masks || c->match_layers)
         return bpt_fail(BPT_ERR_USAGE, "task %s cannot share sequences among ranks: --split-sequence is for language models", task->name);
     if (c->ngram_max) return bpt_fail(BPT_ERR_USAGE, "character n-grams of words cannot be shared among ranks: leave out --split-sequence");
     return ranks > 1 ? BPT_OK : bpt_fail(BPT_ERR_USAGE, "--split-sequence needs a team of several ranks: mpirun -n N bpt .. --team mpi");

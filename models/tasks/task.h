@@ -81,6 +81,7 @@ typedef struct {
     bool labelled;          // the targets are labels: the model has `classes`, the run has labels.txt
     bool values;            // the targets are vectors of `classes` numbers
     bool mlp;               // its head may have a hidden layer (d_mlp)
+    bool masks;             // some tokens are hidden from the model, and are its targets (data/batches/masked.h)
     bool predicts_text;     // the targets are the text itself: exp(loss) is its perplexity, loss / log 2 its bits
     bool may_tie;           // the head may share the embedding's matrix
     bool deep_supervision;  // layers before the last may have a loss as well
@@ -131,6 +132,8 @@ static inline int64_t bpt_task_targets(const bpt_task_spec_t *task, const bpt_ba
     const int64_t rows = shape->side[1].rows ? shape->side[1].rows : shape->side[0].rows;
     return task->per_token ? rows : shape->batch / bpt_task_texts(task);
 }
+// Whether the target of each token is the one behind it.
+static inline bool bpt_task_shifts(const bpt_task_spec_t *task) { return task->predicts_text && !task->masks; }
 // Whether there is an nll for each token; else one for each example.
 static inline bool bpt_task_scores_tokens(const bpt_model_config_t *config) {
     const bpt_task_spec_t *task = bpt_task_of(config);

@@ -83,6 +83,8 @@ static inline bool bpt_batch_shape_same(const bpt_batch_shape_t *a, const bpt_ba
                a->side[i].nodes == b->side[i].nodes && a->side[i].node_slots == b->side[i].node_slots;
     return same;
 }
+// Tokens that may be hidden in a batch, of which each sequence has one at least or 15 % (models that predict hidden tokens).
+static inline int64_t bpt_batch_most_masked(const bpt_batch_shape_t *shape) { return shape->side[0].rows * 15 / 100 + shape->batch; }
 // One side of `batch` buckets of n rows.
 static inline bpt_batch_shape_t bpt_batch_buckets(int64_t n, int64_t batch) {
     bpt_batch_shape_t shape;  // filled without designated initialisers: C++ reads this header too

@@ -22,6 +22,7 @@ static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool 
     if (make_vocab) BPT_TRY(bpt_vocab_create(o->data.unit, o->data.lower, &corpus->vocab));
     if (make_vocab) bpt_vocab_limit_ids(corpus->vocab, id_limit);
     if (make_vocab) bpt_vocab_want_count(corpus->vocab, o->data.least_count);
+    if (make_vocab && bpt_task_of(&o->model)->masks) BPT_TRY(bpt_vocab_want_mask(corpus->vocab));
     if (make_vocab) BPT_TRY(cli_subwords_prepare(o, corpus->vocab));
     const cli_reader_t *reader = cli_reader_of(&o->model);
     const bool two = make_vocab && reader->has_two_vocabularies && reader->has_two_vocabularies(o);

@@ -3,6 +3,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/log.h"
+#include "data/batches/masked.h"
 #include "models/kinds/kind.h"
 #include "tools/bpt/corpus/example_options.h"
 #include "tools/bpt/corpus/readers.h"
@@ -35,8 +36,14 @@ static bpt_status_t check(const cli_options_t *o) {
 }
 
 static bpt_status_t check_data(const cli_data_options_t *d, const bpt_model_config_t *m) {
+    const bpt_task_spec_t *task = bpt_task_of(m);
     bpt_running_t how;
     BPT_TRY(cli_running_options(d, m, d->text_field, &how));
+    if (task->masks && d->protocol != BPT_PROTOCOL_CHUNKS)
+        return bpt_fail(BPT_ERR_USAGE, "task %s is evaluated on windows side by side (--protocol chunks), and this is --protocol %s",
+                        task->name, cli_option_find(CLI_TRAIN, "protocol")->choices[d->protocol]);
+    if (task->masks && d->unit == BPT_UNIT_IDS)
+        return bpt_fail(BPT_ERR_USAGE, "task %s reads texts, of which the vocabulary is known; --unit ids has none", task->name);
     if (d->protocol == BPT_PROTOCOL_CHUNKS || d->eval_context % 2 == 0) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE, "--eval-context %lld must be even for windows that overlap by half", (long long)d->eval_context);
 }
@@ -72,18 +79,35 @@ static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int 
     return bpt_context(status, "the vocabulary of %s does not fit, --match-vocabulary makes one that does", o->run.init);
 }
 
+// The windows of `direct`, with tokens hidden where the task has that.
+static bpt_status_t mask(const bpt_model_config_t *m, const bpt_vocab_t *vocab, uint64_t seed, bpt_batch_source_t *direct,
+                         bpt_batch_source_t **out) {
+    bpt_masking_t masking = {
+        .seed = seed, .vocab = m->vocab, .mask = BPT_PLACEHOLDER, .end = BPT_PLACEHOLDER, .packed = bpt_kind_of(m)->packed};
+    *out = direct;
+    if (!bpt_task_of(m)->masks) return BPT_OK;
+    (void)bpt_vocab_mask(vocab, &masking.mask);
+    (void)bpt_vocab_end_sign(vocab, &masking.end);
+    return bpt_masked_source(direct, &masking, out);
+}
+
+enum { SEED_OF_EVALUATIONS = 1 };
+
 static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
     const bpt_lm_options_t options = {.context = o->data.context,
                                       .stride = window_stride(o),
                                       .batch_tokens = o->data.batch_tokens,
                                       .accumulate = o->train.accumulate,
                                       .seed = o->train.seed};
-    BPT_TRY(bpt_context(bpt_lm_train_source(&corpus->ids[BPT_TRAIN], &options, &corpus->train), "%s", cli_data_path(&o->data)));
+    bpt_batch_source_t *direct;
+    BPT_TRY(bpt_context(bpt_lm_train_source(&corpus->ids[BPT_TRAIN], &options, &direct), "%s", cli_data_path(&o->data)));
+    BPT_TRY(mask(&o->model, corpus->vocab, o->train.seed, direct, &corpus->train));
     if (corpus->ids[BPT_VALID].count < 2) {
         bpt_warn("there is no validation text, so `best` will not be known");
         return BPT_OK;
     }
-    return bpt_lm_eval_source(&corpus->ids[BPT_VALID], o->data.eval_context, o->data.batch_tokens, o->data.protocol, &corpus->valid);
+    BPT_TRY(bpt_lm_eval_source(&corpus->ids[BPT_VALID], o->data.eval_context, o->data.batch_tokens, o->data.protocol, &direct));
+    return mask(&o->model, corpus->vocab, SEED_OF_EVALUATIONS, direct, &corpus->valid);
 }
 
 // ---- Evaluation: token numbers, where every line is a sequence of its own
@@ -139,8 +163,13 @@ static bpt_status_t open_windows(const cli_options_t *o, const bpt_range_t *text
     if (positions && context > positions)
         return bpt_fail(BPT_ERR_USAGE, "--eval-context %" PRId64 " is more than the model's %" PRId64 " positions", context, positions);
     if (protocol == BPT_PROTOCOL_RELEASED) e->scored.drop = context / 2;
-    BPT_TRY(bpt_vocab_encode_scored(t->vocab, text, true, &e->ids, &e->scored));
-    return bpt_context(bpt_lm_eval_source(&e->ids, context, o->data.batch_tokens, protocol, &e->source), "%s", text->path);
+    bpt_batch_source_t *direct;
+    if (bpt_task_of(&t->config)->masks)  // what is scored is not the whole text
+        BPT_TRY(bpt_vocab_encode(t->vocab, text, true, &e->ids));
+    else
+        BPT_TRY(bpt_vocab_encode_scored(t->vocab, text, true, &e->ids, &e->scored));
+    BPT_TRY(bpt_context(bpt_lm_eval_source(&e->ids, context, o->data.batch_tokens, protocol, &direct), "%s", text->path));
+    return mask(&t->config, t->vocab, SEED_OF_EVALUATIONS, direct, &e->source);
 }
 
 static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, cli_trained_t *t, cli_eval_data_t *e) {
