@@ -4,10 +4,12 @@
 void bpt_head_params(bpt_param_table_t *t, const bpt_model_config_t *c, int64_t inputs, int64_t outputs) {
     const int64_t hidden = c->d_mlp ? c->d_mlp : inputs;
     bpt_param_sort_t weight = bpt_param_linear(hidden), bias = bpt_param_bias(hidden);
+    bpt_param_sort_t mlp = bpt_param_linear(inputs), mlp_bias = bpt_param_bias(inputs);
     weight.rows = bias.rows = BPT_ROWS_OF_OUTPUTS;
+    mlp.rows = mlp_bias.rows = BPT_ROWS_OF_HEAD;
     if (c->d_mlp) {
-        bpt_param_table_matrix(t, bpt_param_linear(inputs), hidden, inputs, "", BPT_NAME_MLP);
-        bpt_param_table_vector(t, bpt_param_bias(inputs), hidden, "", BPT_NAME_MLP_BIAS);
+        bpt_param_table_matrix(t, mlp, hidden, inputs, "", BPT_NAME_MLP);
+        bpt_param_table_vector(t, mlp_bias, hidden, "", BPT_NAME_MLP_BIAS);
     }
     if (!c->tied) bpt_param_table_matrix(t, weight, outputs, hidden, "", BPT_NAME_HEAD);
     bpt_param_table_vector(t, bias, outputs, "", BPT_NAME_HEAD_BIAS);

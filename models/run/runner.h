@@ -56,8 +56,10 @@ bpt_status_t bpt_runner_load_moments(bpt_runner_t *runner, const char *path, boo
 bpt_status_t bpt_runner_save_moments(bpt_runner_t *runner, const char *path, bpt_checksum_t *sum) BPT_MUST_USE;
 // For a new run: the weights of another model's file. Row i of the embedding is row tokens[i] of the file's, row i of the head row
 // outputs[i]; -1: an initial value from `seed`; NULL: the same rows. What is taken and what is new is said. `non_finite` as above.
+// `other_task`: what the head has beside its outputs, and the file has not, begins with initial values too.
 typedef struct {
     const int64_t *tokens, *outputs;
+    bool other_task;
 } bpt_taken_rows_t;
 bpt_status_t bpt_runner_take(bpt_runner_t *runner, const char *path, const bpt_taken_rows_t *rows, uint64_t seed,
                              bool non_finite) BPT_MUST_USE;

@@ -20,7 +20,8 @@ typedef struct {
 
 // The rows of the file's tensor that a parameter is made of; NULL: the same rows, all of them.
 static const int64_t *rows_of(const take_t *t, const bpt_param_t *p) {
-    const int64_t *const rows[] = {[BPT_ROWS_OF_TOKENS] = t->rows->tokens, [BPT_ROWS_OF_OUTPUTS] = t->rows->outputs};
+    const int64_t *const rows[] = {
+        [BPT_ROWS_OF_TOKENS] = t->rows->tokens, [BPT_ROWS_OF_OUTPUTS] = t->rows->outputs, [BPT_ROWS_OF_HEAD] = NULL};
     return rows[p->rows];
 }
 
@@ -38,8 +39,13 @@ static bpt_status_t set_values(take_t *t, const bpt_param_t *p) {
     return bpt_runner_set(t->runner, p->name, t->values);
 }
 
+static bpt_status_t note_fresh(take_t *t, const bpt_param_t *p) {
+    return bpt_strbuf_printf(&t->fresh, "%s%s", t->fresh.length ? ", " : "", p->name);
+}
+
 static bpt_status_t take_whole(take_t *t, const bpt_param_t *p) {
     const bpt_safetensors_tensor_t *tensor = bpt_safetensors_find(t->file, p->name);
+    if (!tensor && p->rows == BPT_ROWS_OF_HEAD && t->rows->other_task) return note_fresh(t, p);
     if (!tensor) return bpt_fail(BPT_ERR_INPUT, "%s has no tensor \"%s\"", bpt_safetensors_path(t->file), p->name);
     if (!same_columns(p, tensor) || tensor->shape[0] != p->shape[0]) return fail_shape(t, p);
     BPT_TRY(bpt_safetensors_read_f32(t->file, tensor, 0, tensor->count, t->values));
@@ -58,7 +64,7 @@ static bpt_status_t take_rows(take_t *t, const bpt_param_t *p, const int64_t *ro
         BPT_TRY(bpt_safetensors_read_f32(t->file, tensor, rows[i] * columns, columns, t->values + i * columns));
         ++found;
     }
-    if (!found) return bpt_strbuf_printf(&t->fresh, "%s%s", t->fresh.length ? ", " : "", p->name);
+    if (!found) return note_fresh(t, p);
     ++t->in_part;
     return set_values(t, p);
 }

@@ -36,7 +36,7 @@ static void params(bpt_param_table_t *table, const bpt_model_config_t *config) {
     bpt_head_params(table, config, config->d_model, outputs(config));
     if (!config->crf) return;
     const int64_t tags = outputs(config);
-    bpt_param_sort_t sort = {.group = BPT_GROUP_NO_DECAY, .init = BPT_INIT_UNIFORM, .bound = 0.1};
+    bpt_param_sort_t sort = {.group = BPT_GROUP_NO_DECAY, .init = BPT_INIT_UNIFORM, .rows = BPT_ROWS_OF_HEAD, .bound = 0.1};
     bpt_param_table_matrix(table, sort, tags, tags, "", BPT_NAME_CRF_TRANSITIONS);
     sort.joined = true;  // one matrix [tags + 2, tags]
     bpt_param_table_vector(table, sort, tags, "", BPT_NAME_CRF_START);

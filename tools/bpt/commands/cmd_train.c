@@ -157,7 +157,7 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .split_sequence = job->o->run.split_sequence,
                                            .init = job->start.source.checkpoint.folder ? &job->start.source.checkpoint : NULL,
                                            .init_file = job->start.file,
-                                           .init_rows = {job->start.tokens, job->start.outputs},
+                                           .init_rows = cli_start_rows(&job->start, o),
                                            .data = job->corpus.fingerprint,
                                            .origin = &job->origin,
                                            .characters = bpt_unit_of(o->data.unit)->characters,

@@ -170,6 +170,10 @@ bpt_status_t cli_start_match(const cli_options_t *o, const cli_corpus_t *corpus,
     return match_outputs(o, corpus, s);
 }
 
+bpt_taken_rows_t cli_start_rows(const cli_start_t *s, const cli_options_t *o) {
+    return (bpt_taken_rows_t){.tokens = s->tokens, .outputs = s->outputs, .other_task = s->any && s->source.config.task != o->model.task};
+}
+
 void cli_start_close(cli_start_t *s) {
     if (s->any) cli_trained_close(&s->source);
     bpt_free(s->tokens);

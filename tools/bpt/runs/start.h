@@ -22,6 +22,7 @@ bpt_vocab_t *cli_start_take_source_vocab(const cli_options_t *o, cli_start_t *st
 bpt_labels_t cli_start_take_node_labels(const cli_options_t *o, cli_start_t *start);
 // Finds the rows once the data are read, and says how many words and labels are known.
 bpt_status_t cli_start_match(const cli_options_t *o, const cli_corpus_t *corpus, cli_start_t *start) BPT_MUST_USE;
+bpt_taken_rows_t cli_start_rows(const cli_start_t *start, const cli_options_t *o);
 void cli_start_close(cli_start_t *start);
 
 #endif
