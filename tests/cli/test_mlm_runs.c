@@ -63,13 +63,14 @@ static void same_model(const char *a, const char *b) {
 
 static void every_model_learns_and_is_resumed_bit_for_bit(void **state) {
     (void)state;
+    static const double most[] = {2.2, 2.7, 2.95};  // nats; of 20 tokens that are as likely: 3.0
     for (size_t m = 0; m < BPT_COUNT(models); ++m) {
         test_succeed("train --data %s --out %s --steps 60 --accumulate 2 " SMALL "%s", text, test_path("whole"), models[m]);
         test_succeed("train --data %s --out %s --steps 60 --stop-at 23 --accumulate 2 " SMALL "%s", text, test_path("parts"), models[m]);
         test_succeed("train --resume --out %s --stop-at 60 --quiet", test_path("parts"));
         same_model("whole", "parts");
         const double loss = test_evaluate(test_path("whole"), "", "loss");
-        assert_true(loss < log(17));                                         // of as many words
+        assert_true(loss < most[m]);
         assert_true(loss == test_evaluate(test_path("whole"), "", "loss"));  // masks are the same
         assert_true(fabs(test_evaluate(test_path("whole"), "", "perplexity") - exp(loss)) < 1e-6 * exp(loss));
         remove_run("whole"), remove_run("parts");
