@@ -20,6 +20,12 @@ typedef struct {
 
 // ---- Columns by the names in the first record
 
+static bpt_status_t need(const bpt_range_t *where, int column, int count, const char *what) {
+    if (column <= count) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %" PRIu64 ": %d column%s, but the %s is in column %d; columns are separated by commas",
+                    where->path, where->line, count, count == 1 ? "" : "s", what, column);
+}
+
 static const char *list_names(const bpt_csv_cells_t *c, char text[NAMES_BYTES]) {
     size_t used = 0;
     for (size_t i = 0; i < c->count; ++i) {
@@ -65,18 +71,13 @@ static bpt_status_t read_header(table_t *t, const bpt_range_t *record) {
     BPT_TRY(find_column(record, &t->cells, &o->text_field[0], first, &c->text[0]));
     if (pair) BPT_TRY(find_column(record, &t->cells, &o->text_field[1], &bpt_role_second, &c->text[1]));
     if (o->labelled) BPT_TRY(find_column(record, &t->cells, &o->label_field, o->per_token ? &bpt_role_tags : &bpt_role_label, &c->label));
+    if (o->where_column) BPT_TRY(need(record, o->where_column, (int)t->cells.count, "value of --where"));
     c->count = (int)t->cells.count;
     c->line = record->line;
     return BPT_OK;
 }
 
 // ---- Columns by number
-
-static bpt_status_t need(const bpt_range_t *where, int column, int count, const char *what) {
-    if (column <= count) return BPT_OK;
-    return bpt_fail(BPT_ERR_INPUT, "%s: line %" PRIu64 ": %d column%s, but the %s is in column %d; columns are separated by commas",
-                    where->path, where->line, count, count == 1 ? "" : "s", what, column);
-}
 
 // Without labels a file may have the texts alone.
 static bpt_status_t count_columns(table_t *t, const bpt_range_t *record) {

@@ -76,6 +76,7 @@ static void other_records_are_refused(void **state) {
         {"label,text,sentence\nx,a,b\n", {NAMED}, "columns 2 and 3 may both be the text; --text-field names a column"},
         {"label,text,text\nx,a,b\n", {NAMED, .text_field = {FIELD("text")}}, "columns 2 and 3 may both be the text"},
         {"x,a\n", {COUNTED, .texts = 2}, "x.txt: line 1: 2 columns, but the text is in column 3; columns are separated by commas"},
+        {HEAD "x,a\n", {NAMED, .where_column = 3, .where = "x"}, "x.txt: line 1: 2 columns, but the value of --where is in column 3"},
         // Values
         {HEAD ",a\n", {NAMED}, "x.txt: line 2: the label is empty"},
         {HEAD "x,\" \"\n", {NAMED}, "x.txt: line 2: an empty text; every text needs at least one word; --skip-empty"},

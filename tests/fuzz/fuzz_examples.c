@@ -167,7 +167,13 @@ static bpt_examples_options_t options_of(const uint8_t head[3]) {
     o.per_token = gives & BPT_GIVES_TAGS && (!(gives & BPT_GIVES_LABELS) || more & 8);
     if (o.format == BPT_FORMAT_TEXT && !o.per_token) o.subtrees = head[0] & 1;
     o.skip_root = more & 16;
-    if (o.format == BPT_FORMAT_COLUMNS) {
+    if (o.format == BPT_FORMAT_CSV) {
+        o.by_name = head[0] & 1;
+        o.header &= !o.by_name;
+        o.label_column = 2, o.text_column[0] = 1;
+        if (more & 4) o.where_column = 1 + (more >> 4 & 3), o.where = "x";
+    }
+    if (o.format == BPT_FORMAT_COLUMNS || (o.format == BPT_FORMAT_CSV && !o.per_token)) {
         o.texts = more & 1 ? 2 : 1;
         o.numbers = more & 2;
         o.label_column = 1 + (more >> 2 & 1);
