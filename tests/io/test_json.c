@@ -295,7 +295,7 @@ static void names_are_found_and_wrong_ones_listed(void **state) {
     assert_ok(bpt_name_parse("--schedule", bpt_schedule_names, "noam", &index));
     assert_int_equal(index, BPT_SCHEDULE_NOAM);
     assert_fails(bpt_name_parse("--optimizer", bpt_optimizer_names, "sgd", &index), BPT_ERR_USAGE,
-                 "--optimizer \"sgd\" is unknown; choose adam or adamw");
+                 "--optimizer \"sgd\" is unknown; choose adam, adamw or muon");
 }
 
 static void golden_models_have_readable_configurations(void **state) {
