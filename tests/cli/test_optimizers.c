@@ -80,11 +80,11 @@ static void gpu_apis_train_as_the_cpu_does(void **state) {
     }
 }
 
-// A text of few different bytes: after 40 steps Muon knows far more than that.
+// Bytes one by one have 2.93 nats in this text, known by their neighbours less.
 static void a_model_learns(void **state) {
     (void)state;
-    test_succeed("train --data %s --out %s --steps 60 " SMALL, text, test_path("learns"));
-    assert_true(test_evaluate(test_path("learns"), "", "loss") < 2.4);
+    test_succeed("train --data %s --out %s --steps 240 " SMALL, text, test_path("learns"));
+    assert_true(test_evaluate(test_path("learns"), "", "loss") < 2.3);
     remove_run("learns");
 }
 
