@@ -117,7 +117,7 @@ static void classes_have_scores_in_every_task(void **state) {
         assert_non_null(strstr(p.out, "\nconfusion "));
         test_process_free(&p);
         p = test_run_to(0, "eval %s " USE, test_path("run-%s-60", t->name));
-        assert_null(strstr(p.out, "macro"));
+        assert_null(strstr(p.out, "\nmacro "));
         assert_null(strstr(p.out, "confusion"));
         test_process_free(&p);
     }

@@ -30,7 +30,7 @@ static const struct {
     [CLASSIFIER] = {"classifier", "texts.tsv", "--task classify --truncate 4 --batch-examples 8", "classify %s %s"},
     [TAGGER] = {"tagger", "tags.txt", "--task tag --crf --ngram-max 3 --ngram-rows 30 --batch-examples 8", "tag %s %s"},
     [PAIR] = {"pair", "pairs.tsv", "--task pair --batch-examples 8", NULL},
-    [SUMMATION] = {"summation", NULL, "--task regress --data summation --n 6 --sum 2 --examples 20 --batch-examples 10", NULL},
+    [SUMMATION] = {"summation", NULL, "--task regress --n 6 --sum 2 --examples 20 --batch-examples 10", NULL},
     [DOCUMENTS] = {"documents", "parts", "--task translate --model bpt --source en --target de --context-tokens 6 --batch-examples 8",
                    "translate %s %s"},
     [TREES] = {"trees", "parts", "--task translate --model tree --source en --target de --trees balanced --batch-examples 8",
@@ -69,7 +69,7 @@ static int train_models(void **state) {
     (void)state;
     write_data();
     for (int k = 0; k < KINDS; ++k) {
-        char data[600] = "";
+        char data[600] = "--data summation";
         snprintf(runs[k], sizeof runs[k], "%s", test_path("%s", kinds[k].name));
         if (kinds[k].data) snprintf(data, sizeof data, "--data %s", test_path("%s", kinds[k].data));
         test_succeed("train --layers 1 --d-model 8 --heads 2 --warmup 1 --steps 4 --save-every 2 --keep 9 %s %s --out %s " ON,
