@@ -306,11 +306,11 @@ static bpt_status_t evaluate_shifts(cli_options_t *o, cli_trained_t *t, cli_prog
 
 static bpt_status_t check_classes(const cli_options_t *o, const cli_trained_t *t, const cli_answers_right_t *right) {
     const bpt_task_spec_t *task = bpt_task_of(&t->config);
-    const char *option = right                    ? "the comparison of two runs"
+    const char *option = *o->use.right            ? "--right-out"
+                         : right                  ? "the comparison of two runs"
                          : o->use.per_class       ? "--per-class"
                          : o->use.fit_temperature ? "--fit-temperature"
                          : o->use.calibration     ? "--calibration"
-                         : *o->use.right          ? "--right-out"
                                                   : NULL;
     if (!option) return BPT_OK;
     if (!task->labelled)
