@@ -32,10 +32,10 @@ static void ranks_that_do_not_fit_together_are_refused(void **state) {
     snprintf(line, sizeof line, "%s : %s --lr 0.01", ok, ok);
     team_refused(2, "has other options; give all ranks the same ones", 1, line);
     snprintf(line, sizeof line, "%s : %s --data %s", ok, ok,
-             test_file("other.txt", "abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz "));
+             test_file("train-more.txt", "abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz "));
     team_refused(2, "has read other training data", 1, line);
     snprintf(line, sizeof line, "%s --unit char : %s --unit char --data %s", ok, ok,
-             test_file("letters.txt", "abcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabc"));
+             test_file("train-letters.txt", "abcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabc"));
     team_refused(2, "has other options, or other training data in --data; give all ranks the same ones", 1, line);
     snprintf(line, sizeof line, "%s : %s --data %s", ok, ok, test_path("data/nowhere"));
     team_refused(1, "rank 1 (", 1, line);

@@ -348,7 +348,7 @@ static void misuse_is_one_sentence(void **state) {
         {"eval %s --nll-out %s", lm, "/proc/nowhere/nll.json", 1, "/proc/nowhere"},
         {"eval %s --grad-out %s", lm, "/proc/nowhere/grad.safetensors", 1, "/proc/nowhere"},
         {"eval %s --eval-context 15 --protocol half%s", lm, "", 2, "even"},
-        {"eval %s --protocol half%s", classifier, "", 2, "--protocol is for task lm, and this is task classify"},
+        {"eval %s --protocol half%s", classifier, "", 2, "--protocol is for task lm and mlm, and this is task classify"},
         {"eval %s --data %s", classifier, no_labels, 1, "no-labels.tsv: line 2"},
         {"eval %s --precision bf16 --backend cuda%s", lm, "", 1, "backend cuda"},  // not built in, or without its driver
         {"eval %s --device 7%s", lm, "", 1, "--device 7"},
