@@ -23,12 +23,13 @@ typedef struct {
     bpt_task_model_t model;
     float nll[MOST], logits[MOST * CLASSES];
     uint32_t best[MOST];
+    double tally[3 * (CLASSES + 1)];
 } given_t;
 
 static void give(bpt_task_t task, int64_t targets, const float *logits, given_t *g) {
     *g = (given_t){.config = {.task = task, .classes = CLASSES}, .batch = {.n_real = 1, .n_targets = targets}};
     g->batch.shape = bpt_batch_buckets(targets, 1);
-    g->measure = (bpt_measure_t){.nll = g->nll, .logits = g->logits, .best = g->best};
+    g->measure = (bpt_measure_t){.nll = g->nll, .logits = g->logits, .best = g->best, .tally = g->tally, .n_tally = sizeof g->tally / sizeof g->tally[0]};
     g->model = (bpt_task_model_t){.config = &g->config};
     if (logits) memcpy(g->logits, logits, (size_t)(targets * CLASSES) * sizeof *logits);
 }
@@ -75,6 +76,7 @@ static void a_classifier_measures_nll_and_accuracy(void **state) {
     for (int i = 0; i < 4; ++i) assert_int_equal(g.best[i], 2);
     metrics_of(&g, 2, value);
     assert_true(fabs(value[0] - 1.0 / 3) < 1e-12);  // one of two known and one unknown label
+    assert_true(fabs(value[1] - 1.0 / 6) < 1e-12);  // 1/2 of class 2, 0 of class 0 and of the unknown one; class 1 does not occur
 }
 
 static void regression_measures_the_mean_squared_error(void **state) {
