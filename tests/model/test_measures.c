@@ -29,7 +29,8 @@ typedef struct {
 static void give(bpt_task_t task, int64_t targets, const float *logits, given_t *g) {
     *g = (given_t){.config = {.task = task, .classes = CLASSES}, .batch = {.n_real = 1, .n_targets = targets}};
     g->batch.shape = bpt_batch_buckets(targets, 1);
-    g->measure = (bpt_measure_t){.nll = g->nll, .logits = g->logits, .best = g->best, .tally = g->tally, .n_tally = sizeof g->tally / sizeof g->tally[0]};
+    g->measure = (bpt_measure_t){.nll = g->nll, .logits = g->logits, .best = g->best, .tally = g->tally};
+    g->measure.n_tally = sizeof g->tally / sizeof g->tally[0];
     g->model = (bpt_task_model_t){.config = &g->config};
     if (logits) memcpy(g->logits, logits, (size_t)(targets * CLASSES) * sizeof *logits);
 }
