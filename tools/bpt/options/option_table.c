@@ -571,7 +571,10 @@ const cli_option_t cli_option_table[] = {
 
     // ---- export, import
     {TEXT("out", use.file, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EXPORT,
-     .help = "safetensors file to write"},
+     .help = "safetensors file to write; with --format hf the folder"},
+    {CHOICE("format", tool.format, LIST("safetensors", "hf")), .fallback = "safetensors", .group = CLI_GROUP_COMMAND,
+     .commands = CLI_EXPORT,
+     .help = "what is written: one file, or a folder that Hugging Face's transformers loads (AutoModelForCausalLM and its like)"},
     {TEXT("out", use.file, "RUN"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_IMPORT, .help = "run directory to create"},
     {BOOL("allow-non-finite", use.allow_non_finite), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_IMPORT,
      .help = "accept weights that are infinite or not a number"},
