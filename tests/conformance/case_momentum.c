@@ -18,7 +18,7 @@ static const step_t steps[] = {
     {"nesterov", 0.95f, 0, 3.2f, true, 1e-2f, 0, 1, 12},
     {"clipped", 0.9f, 0.1f, 0.8f, true, 1e-2f, 0.25f, 1, 12},
     {"below_the_clip_norm", 0.9f, 0.1f, 1, true, 1e-2f, 25, 1, 12},
-    {"loss_scale", 0, 0.1f, 1, true, 1e-2f, 1, 1.0f / 512, 5e6f},
+    {"loss_scale", 0.95f, 0.1f, 1, true, 1e-2f, 1, 1.0f / 512, 5e6f},
     {"infinite_gradient", 0.95f, 0.1f, 1, true, 1e-2f, 1, 1, INFINITY},
     {"nan_gradient", 0.95f, 0.1f, 1, false, 1e-2f, 1, 1, NAN},
 };
