@@ -23,14 +23,20 @@ static bpt_status_t infer_descend(bpt_graph_t *g, bpt_node_t *node) {
     return BPT_OK;
 }
 
+// momentum and descend: a matrix, what goes with it, and the numbers of the step.
+static void add_part_of_step(bpt_graph_t *g, bpt_node_t node, bpt_value_t matrix, bpt_value_t other, bpt_value_t hyper,
+                             bpt_value_t square_sum) {
+    const bpt_value_t in[] = {matrix, other, hyper, square_sum};
+    for (int i = 0; i < 4; ++i) node.in[i] = in[i];
+    (void)bpt_add_node(g, &node);
+}
+
 void bpt_momentum(bpt_graph_t *g, bpt_value_t grad, bpt_value_t m, bpt_value_t hyper, bpt_value_t square_sum,
                   const bpt_momentum_attrs_t *attrs) {
     if (g->status != BPT_OK) return;
     bpt_node_t node = bpt_node_init(BPT_OP_MOMENTUM);
     node.attrs.momentum = *attrs;
-    const bpt_value_t in[] = {grad, m, hyper, square_sum};
-    for (int i = 0; i < 4; ++i) node.in[i] = in[i];
-    (void)bpt_add_node(g, &node);
+    add_part_of_step(g, node, grad, m, hyper, square_sum);
 }
 
 bpt_value_t bpt_normalize(bpt_graph_t *g, bpt_value_t x, bpt_value_t square_sum, float eps, bpt_dtype_t dtype) {
@@ -48,9 +54,7 @@ void bpt_descend(bpt_graph_t *g, bpt_value_t p, bpt_value_t u, bpt_value_t hyper
     if (g->status != BPT_OK) return;
     bpt_node_t node = bpt_node_init(BPT_OP_DESCEND);
     node.attrs.descend = *attrs;
-    const bpt_value_t in[] = {p, u, hyper, square_sum};
-    for (int i = 0; i < 4; ++i) node.in[i] = in[i];
-    (void)bpt_add_node(g, &node);
+    add_part_of_step(g, node, p, u, hyper, square_sum);
 }
 
 static double flops(const bpt_graph_t *g, const bpt_node_t *node) { return 4.0 * (double)bpt_shape_count(value_shape(g, node->in[0])); }

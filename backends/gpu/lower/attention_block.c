@@ -111,9 +111,6 @@ static bool can_by_fragments(const bpt_attention_problem_t *a) {
            a->in[0].dtype == BPT_F16 && bpt_lower_attention_by_eights(a) && a->t->head_dim % BPT_ATTENTION_BLOCK == 0 &&
            a->t->head_dim <= MOST_FRAGMENT_HEAD;
 }
-static bool can_in_registers(const bpt_attention_problem_t *a) {
-    return a->l->device->tuning.other[BPT_PROBLEM_ATTENTION_BLOCKS].kind == BPT_BLUEPRINT_BLOCK;
-}
 
 // As few steps as there can be, and in these as few keys that nobody reads.
 static bpt_attention_block_t block_of(const bpt_attention_problem_t *a, bool by_fragments, bool back) {
@@ -142,7 +139,7 @@ static bool has_blocks(const bpt_attention_problem_t *a) {
 }
 
 bpt_attention_block_t bpt_lower_attention_block(const bpt_attention_problem_t *a, bool back) {
-    return has_blocks(a) && can_in_registers(a) ? block_of(a, false, back) : (bpt_attention_block_t){0};
+    return has_blocks(a) && bpt_lower_attention_blocks_chosen(a) ? block_of(a, false, back) : (bpt_attention_block_t){0};
 }
 
 bpt_attention_block_t bpt_lower_attention_fragments(const bpt_attention_problem_t *a, bool back) {

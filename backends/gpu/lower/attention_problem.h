@@ -96,6 +96,11 @@ bpt_attention_problem_t bpt_lower_attention_problem(bpt_lower_t *l);
 // ranges move from one row of the block to the next. Rounded up, so that problems that differ a little share kernels.
 int64_t bpt_lower_attention_entries(const bpt_attention_problem_t *a, int64_t keys, int64_t ranges);
 
+// Whether the blueprint of the device is that of blocks of queries.
+static inline bool bpt_lower_attention_blocks_chosen(const bpt_attention_problem_t *a) {
+    return a->l->device->tuning.other[BPT_PROBLEM_ATTENTION_BLOCKS].kind == BPT_BLUEPRINT_BLOCK;
+}
+
 // The queries of the call, for groups that take `most` keys.
 bpt_attention_pieces_t bpt_lower_attention_queries(const bpt_attention_problem_t *a, int64_t most);
 // The same where leaves and spans go by tiles of so many lanes, whose groups take `part` nodes of what spans read; what goes one by one has

@@ -49,8 +49,8 @@ static int64_t sharing_rows(const side_t *s) {
 }
 
 static bool can(const problem_t *a, const side_t *s) {
-    return a->l->device->tuning.other[BPT_PROBLEM_ATTENTION_BLOCKS].kind == BPT_BLUEPRINT_BLOCK && a->rel_rows == 0 &&
-           s->slots <= MOST_SLOTS && a->l->device->api->limits.max_group_size >= BPT_ATTENTION_BLOCK_ITEMS;
+    return bpt_lower_attention_blocks_chosen(a) && a->rel_rows == 0 && s->slots <= MOST_SLOTS &&
+           a->l->device->api->limits.max_group_size >= BPT_ATTENTION_BLOCK_ITEMS;
 }
 
 // Both kernels have the same parameters and number their constants alike.
