@@ -1,5 +1,4 @@
 // The cpu backend: the machine as one device, its threads, and the choice of instruction set and matrix library.
-#include <omp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/openblas.h"
+#include "backends/host/processors.h"
 #include "bpt/alloc.h"
 #include "bpt/env.h"
 
@@ -38,7 +38,6 @@ static void read_name(char *out, size_t capacity) {
 
 // What this process can know once and for all about the machine.
 static struct {
-    int threads;
     char features[512];
     bool multiplies_bf16;
 } machine;
@@ -66,14 +65,9 @@ static void read_features(void) {
     if (!machine.multiplies_bf16) add_feature("bf16-as-f32");
 }
 
-static void read_machine(void) {
-    machine.threads = omp_get_max_threads();  // OMP_NUM_THREADS, else the cores that this process may use
-    read_features();
-}
-
 static void know_machine(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, read_machine);
+    pthread_once(&once, read_features);
 }
 
 bool bpt_cpu_multiplies_bf16(void) {
@@ -85,7 +79,7 @@ static bpt_status_t cpu_enumerate(bpt_device_info_t *infos, int capacity, int *c
     *count = 1;
     if (capacity < 1) return BPT_OK;
     bpt_device_info_t *info = &infos[0];
-    *info = (bpt_device_info_t){.type = "cpu", .usable = true, .units = omp_get_num_procs(), .bf16 = true, .f16 = true, .packed = true};
+    *info = (bpt_device_info_t){.type = "cpu", .usable = true, .units = bpt_processors(), .bf16 = true, .f16 = true, .packed = true};
     read_name(info->name, sizeof info->name);
     if (bpt_openblas_load() != BPT_OK) {
         info->usable = false;
@@ -125,9 +119,10 @@ static bpt_status_t cpu_open(int index, const bpt_device_options_t *options, bpt
     BPT_TRY(bpt_openblas_load());
     know_machine();
     BPT_TRY(check_onednn());
-    const int threads = options && options->threads ? options->threads : machine.threads;
-    if (threads < 1 || threads > 4096)
-        return bpt_fail(BPT_ERR_USAGE, "%d threads: the number must be from 1 to 4096 (0 = all cores)", threads);
+    int threads = options ? options->threads : 0;
+    if (!threads) BPT_TRY(bpt_threads_by_default(&threads));
+    if (threads < 1 || threads > BPT_MOST_THREADS)
+        return bpt_fail(BPT_ERR_USAGE, "%d threads: the number must be from 1 to %d (0 = all fast cores)", threads, BPT_MOST_THREADS);
     BPT_TRY(bpt_cpu_kernels_select());
     BPT_TRY(bpt_openblas_open(threads));
     bpt_device_info_t info;

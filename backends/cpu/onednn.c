@@ -3,13 +3,13 @@
 #include "backends/cpu/onednn.h"
 
 #include <dlfcn.h>
-#include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "backends/host/openmp.h"
 #include "bpt/alloc.h"
 #include "bpt/env.h"
 #include "bpt/file.h"
@@ -170,6 +170,7 @@ static void load(void) {
     if (!load_symbol(handle, versions, #name, &lib.name)) return;
     SYMBOLS
 #undef SYMBOL
+    bpt_openmp_know(handle);
     silence();
     const int status = lib.engine_create(&state.engine, KIND_CPU, 0);
     if (status)
@@ -273,11 +274,11 @@ static int build_entry(entry_t *e, int threads) {
     _Alignas(64) char room[4][V2_DESCRIPTOR_BYTES];
     descriptors_t d = {NULL, NULL, NULL, NULL};
     if (state.major == 2) d = (descriptors_t){room[0], room[1], room[2], e->product.bias ? room[3] : NULL};
-    const int before = omp_get_max_threads();
-    omp_set_num_threads(1);  // the kernel is made for as many threads as there are now
+    bpt_openmp_numbers_t before;
+    bpt_openmp_alone(&before);  // the kernel is made for as many threads as there are now
     int status = make_descriptors(&e->product, &d);
     if (!status) status = build(e, &d, threads);
-    omp_set_num_threads(before);
+    bpt_openmp_restore(&before);
     if (state.major == 3) {
         if (d.a) lib.memory_desc_destroy(d.a);
         if (d.b) lib.memory_desc_destroy(d.b);

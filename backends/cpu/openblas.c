@@ -2,7 +2,6 @@
 #include "backends/cpu/openblas.h"
 
 #include <dlfcn.h>
-#include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "backends/host/openmp.h"
+#include "backends/host/processors.h"
 #include "bpt/platforms.h"
 
 bpt_openblas_t bpt_openblas;
@@ -130,16 +131,18 @@ static void load(void) {
     *(void **)&state.take = dlsym(handle, "blas_memory_alloc");
     *(void **)&state.give = dlsym(handle, "blas_memory_free");
     if (*state.reason) return;
-    const int before = omp_get_max_threads();  // that of the host process, which OpenBLAS sets too
+    bpt_openmp_numbers_t before;
+    bpt_openmp_know(handle);
+    bpt_openmp_alone(&before);  // OpenBLAS also sets the number of the host process
     bpt_openblas.openblas_set_num_threads(1);  // the threads are ours (backends/host/team.h)
-    omp_set_num_threads(before);
+    bpt_openmp_restore(&before);
     state.suits_processor = kernels_suit(bpt_openblas.openblas_get_corename());
     state.loaded = true;
 }
 
 static bpt_status_t load_once(int threads) {
     if (!state.loaded && !*state.reason) {
-        const int own = omp_get_num_procs();  // its constructor may take a buffer for each processor
+        const int own = bpt_processors();  // its constructor may take a buffer for each processor
         BPT_TRY(check_room(LIBRARY_BYTES, most(own, threads) < MOST_BUFFERS ? most(own, threads) + 1 : MOST_BUFFERS, threads, threads));
         const size_t before = mapped_bytes();
         load();

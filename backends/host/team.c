@@ -1,12 +1,13 @@
 // Threads that wait for work (team.h).
 #include "backends/host/team.h"
 
-#include <omp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 
+#include "backends/host/openmp.h"
+#include "backends/host/processors.h"
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 
@@ -105,7 +106,8 @@ struct bpt_team {
 static void *serve(void *argument) {
     member_t *self = argument;
     bpt_team_t *team = self->team;
-    omp_set_num_threads(1);
+    bpt_openmp_numbers_t before;
+    bpt_openmp_alone(&before);  // a device opens its libraries before its team
     for (unsigned state = FREE; state != ENDED;) {
         state = event_wait(&self->call, FREE, team->spins);
         if (state != CALLED || !atomic_compare_exchange_strong(&self->call.value, &state, BUSY)) continue;
@@ -169,7 +171,7 @@ bpt_status_t bpt_team_create(int threads, bpt_team_t **out) {
     bpt_team_t *team = (bpt_team_t *)(void *)memory;
     *team = (bpt_team_t){.threads = threads, .member = (member_t *)(void *)(memory + sizeof *team)};
     // With more threads than processors, the one that is waited for may need the processor that the waiting one is on.
-    team->spins = threads <= omp_get_num_procs();
+    team->spins = threads <= bpt_processors();
     event_init(&team->round);
     for (int i = 0; i < threads; ++i) {
         member_t *m = &team->member[i];
@@ -201,10 +203,10 @@ int bpt_team_threads(const bpt_team_t *team) { return team->threads; }
 static void call_members(bpt_team_t *team, int active, bpt_team_work_t *work, const void *context) {
     team->work = work, team->context = context, team->active = active;
     for (int i = 1; i < active; ++i) event_set(&team->member[i].call, CALLED);
-    const int before = omp_get_max_threads();
-    omp_set_num_threads(1);
+    bpt_openmp_numbers_t before;
+    bpt_openmp_alone(&before);
     work(context, 0);
-    omp_set_num_threads(before);
+    bpt_openmp_restore(&before);
 }
 
 // Waits until thread i has done what it was called for.

@@ -3,7 +3,7 @@
 // that wait. OpenMP is not used for this: how long its threads spin (milliseconds by default) can only be set for the whole process, by
 // environment variables that are read before main.
 //
-// In a team, OpenMP counts one thread: libraries that start threads of their own by it stay in the thread that calls them.
+// In a team, OpenMP counts one thread (openmp.h): libraries that start threads of their own by it stay in the thread that calls them.
 // A team does one thing at a time. Its functions are called by one thread at a time, never from within its own work.
 #ifndef BPT_TEAM_H
 #define BPT_TEAM_H

@@ -12,10 +12,11 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <omp.h>
 
+#include "backends/host/openmp.h"
 #include "backends/host/team.h"
 #include "support/check.h"
+#include "support/openmp.h"
 
 enum { MOST_THREADS = 9, MOST_ITEMS = 10000 };
 
@@ -145,19 +146,23 @@ static void threads_that_wait_use_no_processor(void **state) {
     if (used > 0.25 * threads) fail_msg("%d threads that waited two seconds used %.3f s of processors", threads, used);
 }
 
+static test_openmp_t openmp;
+
 static void note_openmp(const void *context, int64_t i, int thread) {
     (void)i, (void)thread;
-    if (omp_get_max_threads() == 1) atomic_fetch_add((atomic_int *)(uintptr_t)context, 1);
+    if (openmp.get_max_threads() == 1) atomic_fetch_add((atomic_int *)(uintptr_t)context, 1);
 }
 
 static void libraries_see_one_thread_and_the_caller_keeps_its_own_number(void **state) {
     (void)state;
-    omp_set_num_threads(3);
+    openmp = test_openmp();
+    bpt_openmp_know(openmp.library);
+    openmp.set_num_threads(3);
     bpt_team_t *team = make_team(4);
     atomic_int alone = 0;
     bpt_team_for(team, 1000, note_openmp, &alone);
     assert_int_equal(alone, 1000);
-    assert_int_equal(omp_get_max_threads(), 3);
+    assert_int_equal(openmp.get_max_threads(), 3);
     bpt_team_destroy(team);
 }
 

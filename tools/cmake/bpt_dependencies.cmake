@@ -1,6 +1,5 @@
 # The libraries, each because it is the well-kept one for its job (core/README.md has the table).
 find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS C)
 find_package(PkgConfig REQUIRED)
 
 function(bpt_require name module package)
@@ -21,7 +20,7 @@ endif()
 
 add_library(bpt_private_dependencies INTERFACE)
 target_link_libraries(bpt_private_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::UTF8PROC PkgConfig::XXHASH
-  OpenMP::OpenMP_C Threads::Threads m ${CMAKE_DL_LIBS})
+  Threads::Threads m ${CMAKE_DL_LIBS})
 
 # Subwords (data/vocab/sentencepiece.cpp, the only C++); without the library, or a C++ compiler, --unit subword says what to install.
 option(BPT_WITH_SENTENCEPIECE "Subwords, by SentencePiece where it is found" ON)

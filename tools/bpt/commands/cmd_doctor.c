@@ -34,7 +34,7 @@ static void check_machine(void) {
     const int system = bpt_system_here();
     printf("machine\n  %ld cores online, %.1f GiB of memory\n", cores, (double)pages * (double)page / (1 << 30));
     printf("  packages: as on %s (docs/platforms.md)\n", system < 0 ? "none of the known systems" : bpt_systems[system].name);
-    if (threads && *threads) printf("  OMP_NUM_THREADS=%s decides the number of threads; unset it to use all cores\n", threads);
+    if (threads && *threads) printf("  OMP_NUM_THREADS=%s decides the number of threads; unset it to use all fast cores\n", threads);
     if (bpt_ranks_find_mpi() == BPT_OK)
         printf("  several processes can train together (--team mpi)\n");
     else

@@ -637,7 +637,7 @@ const cli_option_t cli_option_table[] = {
      .key = true, .help = "number type of stored activations and of the operands of matrix products; sums are always f32"},
     {INT("seed", train.seed, 0, MAX_COUNT), .fallback = "1", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL, .key = true, .file = true,
      .help = "seed of all random numbers: initial weights, order of the data, dropout, sampling"},
-    {INT("threads", global.threads, 0, 4096), .fallback = "0", .shown = "0, all cores", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,
+    {INT("threads", global.threads, 0, 4096), .fallback = "0", .shown = "0, all fast cores", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,
      .key = true, .resumable = true, .help = "number of threads of the cpu backend"},
     {REAL("submit-ms", global.submit_ms, 0, 10000), .fallback = "0", .shown = "0, by kind of device", .group = CLI_GROUP_GLOBAL,
      .commands = CLI_ALL, .key = true, .resumable = true,
