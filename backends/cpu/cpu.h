@@ -15,6 +15,9 @@ extern const bpt_host_op_t *const bpt_cpu_ops[BPT_OP_COUNT];
 
 static inline int64_t bpt_cpu_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t bpt_cpu_blocks(int64_t n, int64_t block) { return (n + block - 1) / block; }
+// Elements 0 .. count - 1 in pieces, side by side on the threads; a piece is elements begin .. begin + count - 1 (pieces.c).
+typedef void (*bpt_cpu_piece_t)(const void *context, int64_t begin, int64_t count);
+void bpt_cpu_in_pieces(const bpt_host_run_t *run, int64_t count, bpt_cpu_piece_t piece, const void *context);
 // What gradients are multiplied by: the inverse loss scale, and less where their norm passes the bound (adam.c).
 double bpt_cpu_gradient_scale(const float *hyper, double square_sum);
 

@@ -19,6 +19,7 @@ static const step_t steps[] = {
     {"clipped", 0.9f, 0.1f, 0.8f, true, 1e-2f, 0.25f, 1, 12},
     {"below_the_clip_norm", 0.9f, 0.1f, 1, true, 1e-2f, 25, 1, 12},
     {"loss_scale", 0.95f, 0.1f, 1, true, 1e-2f, 1, 1.0f / 512, 5e6f},
+    {"small_gradient", 0, 0.1f, 1, true, 1e-2f, 1, 1e-6f, 12},  // nothing is left of a momentum that is much larger
     {"infinite_gradient", 0.95f, 0.1f, 1, true, 1e-2f, 1, 1, INFINITY},
     {"nan_gradient", 0.95f, 0.1f, 1, false, 1e-2f, 1, 1, NAN},
 };

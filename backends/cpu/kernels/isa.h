@@ -29,9 +29,10 @@ typedef struct {
     float gradient_scale, coupled_decay, decoupled_decay, beta1, rest1, beta2, rest2, rate, inverse_bias2, eps;
 } bpt_cpu_adam_t;
 
-// What gradients are multiplied by; 1 - momentum; momentum, or 1 where the direction is the momentum itself.
+// What gradients are multiplied by; the shares of the old mean and of the gradient (1 - momentum) in the new mean; those of the new mean
+// and of the gradient in the direction: the same two, or 1 and 0 where the direction is the mean itself.
 typedef struct {
-    float gradient_scale, rest, ahead;
+    float gradient_scale, momentum, rest, ahead, here;
 } bpt_cpu_momentum_t;
 
 // What is left of a parameter, and the length of the step.

@@ -5,10 +5,10 @@
 void BPT_KERNEL_NAME(momentum)(const bpt_cpu_momentum_t *t, float *g, float *m, int64_t count) {
     for (int64_t i = 0; i < count; i += BPT_LANES) {
         const int64_t n = count - i;
-        const vf gradient = vf_read(g, BPT_F32, i, n) * t->gradient_scale, before = vf_read(m, BPT_F32, i, n);
-        const vf mean = before + t->rest * (gradient - before);
+        const vf gradient = vf_read(g, BPT_F32, i, n) * t->gradient_scale;
+        const vf mean = t->momentum * vf_read(m, BPT_F32, i, n) + t->rest * gradient;
         vf_write(m, BPT_F32, i, n, mean);
-        vf_write(g, BPT_F32, i, n, gradient + t->ahead * (mean - gradient));
+        vf_write(g, BPT_F32, i, n, t->ahead * mean + t->here * gradient);
     }
 }
 

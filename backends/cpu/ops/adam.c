@@ -3,8 +3,6 @@
 
 #include "backends/cpu/cpu.h"
 
-enum { BLOCK = 16384 };
-
 double bpt_cpu_gradient_scale(const float *hyper, double square_sum) {
     const double clip = (double)hyper[3], limit = sqrt(square_sum) * (double)hyper[4] + 1e-6, scale = (double)hyper[4];
     return clip > 0 && clip < limit ? scale * (clip / limit) : scale;
@@ -32,33 +30,24 @@ typedef struct {
     bpt_cpu_adam_t factors;
 } update_t;
 
-static void update_block(const void *context, int64_t block, int thread) {
-    (void)thread;
+static void update(const void *context, int64_t i, int64_t count) {
     const update_t *u = context;
     void *const *in = u->run->in;
-    const int64_t i = block * BLOCK;
-    bpt_cpu_kernels()->adam(&u->factors, (float *)in[0] + i, (const float *)in[1] + i, (float *)in[2] + i, (float *)in[3] + i,
-                            bpt_cpu_min(BLOCK, count_of(u->run) - i));
+    bpt_cpu_kernels()->adam(&u->factors, (float *)in[0] + i, (const float *)in[1] + i, (float *)in[2] + i, (float *)in[3] + i, count);
 }
 
 static void run_adam(const bpt_host_run_t *run) {
     const float square_sum = *(const float *)run->in[5];
     if (!isfinite(square_sum)) return;
-    const update_t u = {run, make_factors(&run->attrs->adam, run->in[4], (double)square_sum)};
-    bpt_team_for(run->team, bpt_cpu_blocks(count_of(run), BLOCK), update_block, &u);
+    bpt_cpu_in_pieces(run, count_of(run), update, &(update_t){run, make_factors(&run->attrs->adam, run->in[4], (double)square_sum)});
 }
 
-static void accumulate_block(const void *context, int64_t block, int thread) {
-    (void)thread;
+static void accumulate(const void *context, int64_t i, int64_t count) {
     const bpt_host_run_t *run = context;
-    const int64_t i = block * BLOCK;
-    bpt_cpu_kernels()->accumulate((float *)run->in[0] + i, (const float *)run->in[1] + i, *(const float *)run->in[2],
-                                  bpt_cpu_min(BLOCK, count_of(run) - i));
+    bpt_cpu_kernels()->accumulate((float *)run->in[0] + i, (const float *)run->in[1] + i, *(const float *)run->in[2], count);
 }
 
-static void run_accumulate(const bpt_host_run_t *run) {
-    bpt_team_for(run->team, bpt_cpu_blocks(count_of(run), BLOCK), accumulate_block, run);
-}
+static void run_accumulate(const bpt_host_run_t *run) { bpt_cpu_in_pieces(run, count_of(run), accumulate, run); }
 
 const bpt_host_op_t bpt_cpu_op_ADAM = {NULL, run_adam};
 const bpt_host_op_t bpt_cpu_op_ACCUMULATE = {NULL, run_accumulate};

@@ -3,8 +3,6 @@
 
 #include "backends/cpu/cpu.h"
 
-enum { BLOCK = 16384 };  // elements of one piece of work
-
 void bpt_cpu_convert_piece(void *out, bpt_dtype_t to, const void *x, bpt_dtype_t from, int64_t n) {
     const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
     if (from == to) {
@@ -24,19 +22,16 @@ void bpt_cpu_convert_piece(void *out, bpt_dtype_t to, const void *x, bpt_dtype_t
     }
 }
 
-static void convert_block(const void *context, int64_t block, int thread) {
-    (void)thread;
+static void convert(const void *context, int64_t i, int64_t count) {
     const bpt_host_run_t *run = context;
-    const bpt_operand_t *in = &run->call->in[0], *out = &run->call->out[0];
-    const size_t first = (size_t)block * BLOCK;
-    bpt_cpu_convert_piece((char *)run->out[0] + first * bpt_dtype_size(out->dtype), out->dtype,
-                          (const char *)run->in[0] + first * bpt_dtype_size(in->dtype), in->dtype,
-                          bpt_cpu_min(BLOCK, bpt_shape_count(&out->shape) - block * BLOCK));
+    const bpt_dtype_t from = run->call->in[0].dtype, to = run->call->out[0].dtype;
+    bpt_cpu_convert_piece((char *)run->out[0] + (size_t)i * bpt_dtype_size(to), to,
+                          (const char *)run->in[0] + (size_t)i * bpt_dtype_size(from), from, count);
 }
 
-static int64_t blocks_of(const bpt_host_run_t *run) { return bpt_cpu_blocks(bpt_shape_count(&run->call->out[0].shape), BLOCK); }
+static int64_t count_of(const bpt_host_run_t *run) { return bpt_shape_count(&run->call->out[0].shape); }
 
-static void run_cast(const bpt_host_run_t *run) { bpt_team_for(run->team, blocks_of(run), convert_block, run); }
+static void run_cast(const bpt_host_run_t *run) { bpt_cpu_in_pieces(run, count_of(run), convert, run); }
 
 typedef struct {
     const bpt_host_run_t *run;
@@ -45,14 +40,11 @@ typedef struct {
 
 enum { FILLED = 1024 };
 
-static void fill_block(const void *context, int64_t block, int thread) {
-    (void)thread;
+static void fill(const void *context, int64_t begin, int64_t count) {
     const fill_t *f = context;
-    const bpt_operand_t *out = &f->run->call->out[0];
-    const size_t size = bpt_dtype_size(out->dtype);
-    const int64_t end = bpt_cpu_min((block + 1) * BLOCK, bpt_shape_count(&out->shape));
-    for (int64_t i = block * BLOCK; i < end; i += FILLED)
-        memcpy((char *)f->run->out[0] + (size_t)i * size, f->value, (size_t)bpt_cpu_min(FILLED, end - i) * size);
+    const size_t size = bpt_dtype_size(f->run->call->out[0].dtype);
+    for (int64_t i = 0; i < count; i += FILLED)
+        memcpy((char *)f->run->out[0] + (size_t)(begin + i) * size, f->value, (size_t)bpt_cpu_min(FILLED, count - i) * size);
 }
 
 static void run_fill(const bpt_host_run_t *run) {
@@ -60,11 +52,11 @@ static void run_fill(const bpt_host_run_t *run) {
     _Alignas(64) char value[FILLED * sizeof(float)];
     for (int i = 0; i < FILLED; ++i) wide[i] = run->attrs->fill.value;
     bpt_cpu_kernels()->from_f32(value, run->call->out[0].dtype, wide, FILLED);
-    bpt_team_for(run->team, blocks_of(run), fill_block, &(fill_t){run, value});
+    bpt_cpu_in_pieces(run, count_of(run), fill, &(fill_t){run, value});
 }
 
 static void run_copy(const bpt_host_run_t *run) {
-    if (run->in[0] != run->out[0]) bpt_team_for(run->team, blocks_of(run), convert_block, run);
+    if (run->in[0] != run->out[0]) bpt_cpu_in_pieces(run, count_of(run), convert, run);
 }
 
 const bpt_host_op_t bpt_cpu_op_CAST = {NULL, run_cast};

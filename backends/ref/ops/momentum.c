@@ -12,9 +12,9 @@ static void run_momentum(const bpt_host_run_t *run) {
     const double squares = scalar(run, 3), momentum = (double)t->momentum, scale = bpt_ref_gradient_scale(run->in[2], squares);
     if (!isfinite(squares)) return;
     for (int64_t i = 0; i < count_of(run); ++i) {
-        const double gradient = (double)g[i] * scale, mean = (double)m[i] + (1 - momentum) * (gradient - (double)m[i]);
+        const double gradient = (double)g[i] * scale, mean = momentum * (double)m[i] + (1 - momentum) * gradient;
         m[i] = (float)mean;
-        g[i] = (float)(t->nesterov ? gradient + momentum * (mean - gradient) : mean);
+        g[i] = (float)(t->nesterov ? momentum * mean + (1 - momentum) * gradient : mean);
     }
 }
 

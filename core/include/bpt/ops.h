@@ -262,8 +262,9 @@ typedef struct {
 
 // momentum: in 0 g f32 (changed), 1 m f32 (changed), 2 hyper f32 [8], 3 square_sum of all gradients f32 [1]; hyper and clipping as for
 // adam.
-//   No outputs. g' = g * hyper[4] * min(1, clip / (norm + 1e-6)); m = m + (1 - momentum) (g' - m); g = nesterov ? g' + momentum (m - g') :
-//   m: the direction of a step by momentum (Jordan et al. 2024, Muon). A non-finite square_sum changes nothing at all.
+//   No outputs. g' = g * hyper[4] * min(1, clip / (norm + 1e-6)); m = momentum m + (1 - momentum) g';
+//   g = nesterov ? momentum m + (1 - momentum) g' : m: the direction of a step by momentum (Jordan et al. 2024, Muon). A non-finite
+//   square_sum changes nothing at all.
 typedef struct {
     float momentum;  // [0, 1)
     bool nesterov;
