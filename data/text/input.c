@@ -8,6 +8,8 @@
 #include "data/text/packings.h"
 
 enum { BUFFER_BYTES = 1 << 16, TAR_AT = 257, HEAD_BYTES = TAR_AT + 5 };
+// Texts become 3 to 50 times as small; what is packed to less than this share may be a small file that was made to fill memory and disk.
+enum { MOST_RATIO = 200, FREE_BYTES = 64 << 20 };
 
 struct bpt_input {
     bpt_file_reader_t *file;
@@ -19,6 +21,7 @@ struct bpt_input {
     void *unpacker;                // of the stream that is being unpacked; NULL between two
     bool full;                     // it filled the room that it had, so it may have more
     uint64_t line;                 // of the unpacked text that comes next
+    uint64_t packed, unpacked;     // bytes that went into unpackers and came out of them
     uint64_t given;                // bytes of the text so far, up to those of the head
     char head[HEAD_BYTES];         // the first of them
 };
@@ -98,6 +101,14 @@ static bpt_status_t fail_cut(const bpt_input_t *n) {
                     (unsigned long long)n->line, n->packing->name);
 }
 
+static bpt_status_t fail_ratio(const bpt_input_t *n) {
+    return bpt_fail(BPT_ERR_INPUT,
+                    "%s: line %llu of what is unpacked: %llu KiB of %s data have become %llu MiB, more than %d times as much, as of a file that "
+                    "is made to fill a disk; if this is your text, unpack it (%s -d) and name the unpacked file",
+                    n->name, (unsigned long long)n->line, (unsigned long long)(n->packed + 1023) >> 10, n->packing->name,
+                    (unsigned long long)n->unpacked >> 20, MOST_RATIO, n->packing->name);
+}
+
 // Whether another stream begins; zeros between or behind streams fill up blocks and mean nothing.
 static bpt_status_t next_stream(bpt_input_t *n, bool *end) {
     for (;;) {
@@ -115,10 +126,13 @@ static bpt_status_t step(bpt_input_t *n, uint8_t *out, size_t room, size_t *got)
     const bpt_unpacked_t result = n->packing->run(n->unpacker, &s);
     *got = room - s.room;
     const bool idle = s.in_bytes == n->held && !*got;
+    n->packed += n->held - s.in_bytes;
+    n->unpacked += *got;
     take(n, n->held - s.in_bytes);
     n->full = !s.room;
     if (result == BPT_UNPACK_FAILED) return fail_damaged(n, s.reason);
     if (result == BPT_UNPACK_NO_MEMORY) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while unpacking %s", n->name);
+    if (n->unpacked > FREE_BYTES && n->unpacked / MOST_RATIO > n->packed) return fail_ratio(n);
     if (result == BPT_UNPACK_ENDED) {
         n->packing->close(n->unpacker);
         n->unpacker = NULL;

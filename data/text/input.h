@@ -1,6 +1,6 @@
 // The bytes of a text: a file, a pipe or the standard input as it is, or unpacked where it is packed (packings.h). What packs it is known
 // by its first bytes, whatever its name. A damaged or cut file is BPT_ERR_INPUT, never a shorter text; so is an
-// archive of several files.
+// archive of several files, and what unpacks to more than 64 MiB and 200 times the bytes of the file.
 #ifndef BPT_DATA_INPUT_H
 #define BPT_DATA_INPUT_H
 

@@ -17,6 +17,7 @@
 #include "data/text/packings.h"
 #include "data/text/text.h"
 #include "packed_texts.h"
+#include "packed_zeros.h"
 #include "support/check.h"
 #include "support/scratch.h"
 
@@ -195,6 +196,35 @@ static void a_changed_bit_is_never_another_text(void **state) {
     }
 }
 
+static const char *write_zeros(size_t packing, size_t times) {
+    const size_t count = packed_zeros[packing].count;
+    uint8_t *bytes;
+    assert_ok(bpt_alloc(times, count, &bytes));
+    for (size_t i = 0; i < times; ++i) memcpy(bytes + i * count, packed_zeros[packing].bytes, count);
+    const char *path = write_packed(bytes, times * count);
+    bpt_free(bytes);
+    return path;
+}
+
+// A small file that would fill memory and disk is left as soon as it is known; one of 64 MiB is a text, however small it was packed.
+static void a_file_that_becomes_far_more_is_refused(void **state) {
+    (void)state;
+    enum { SMALL = 64 << 20, MOST = 1 << 30 };
+    const size_t live = bpt_alloc_live();
+    for (size_t i = 0; i < BPT_COUNT(packed_texts); ++i) {
+        bpt_text_t *read;
+        char message[96];
+        if (!have(i)) continue;
+        assert_ok(bpt_text_open(write_zeros(i, SMALL / ZEROS_BYTES), &read));
+        assert_int_equal(bpt_text_range(read).bytes, SMALL);
+        bpt_text_close(read);
+        snprintf(message, sizeof message, "of %s data have become 64 MiB, more than 200 times as much", packed_texts[i].name);
+        assert_fails(bpt_text_open(write_zeros(i, MOST / ZEROS_BYTES), &read), BPT_ERR_INPUT, message);
+        assert_non_null(strstr(bpt_error_message(), "line 1 of what is unpacked"));
+    }
+    assert_int_equal(bpt_alloc_live(), live);
+}
+
 static void nothing_packed_is_an_empty_file(void **state) {
     (void)state;
     static const uint8_t gzip[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -327,6 +357,7 @@ int main(void) {
         cmocka_unit_test(streams_behind_one_another_are_one_text),
         cmocka_unit_test(a_cut_file_is_never_a_shorter_text),
         cmocka_unit_test(a_changed_bit_is_never_another_text),
+        cmocka_unit_test(a_file_that_becomes_far_more_is_refused),
         cmocka_unit_test(nothing_packed_is_an_empty_file),
         cmocka_unit_test(archives_of_files_are_refused),
         cmocka_unit_test(a_tar_is_refused_packed_or_not),
