@@ -46,8 +46,8 @@ bool bpt_gemm_is_bf16(const bpt_gemm_t *g);
 // True when k is cut into parts that are summed: then C must be f32 or transient.
 bool bpt_gemm_is_split(const bpt_gemm_t *g);
 
-// ---- Products of few rows, such as a token of each text that is written (gemm_few.c): C = A op(B) (+ C), B as it lies. A row of C has the
-// same bits whatever other rows there are, and for any number of threads.
+// ---- Products of few rows, such as a token of each text that is written (gemm_few.c): C = A op(B) (+ C), B as it lies. The bits of a row of
+// C do not depend on the number of threads, nor on the other rows; on how many they are only as far as that decides the way: up to 8, or more.
 bool bpt_gemm_is_few(const bpt_gemm_t *g);
 size_t bpt_gemm_few_scratch(const bpt_gemm_t *g, int threads);
 void bpt_gemm_few_run(const bpt_gemm_t *g, const void *a, const void *b, float *c, char *scratch, bpt_team_t *team);

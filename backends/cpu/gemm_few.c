@@ -5,8 +5,9 @@
 #include "backends/cpu/cpu.h"
 
 enum {
-    MOST_ROWS = 16,         // of a tile; with more of them a library is faster,
-    MOST_F32_ROWS = 8,      // of f32 times f32 sooner
+    MOST_ROWS = 16,         // of a tile; with more of them a library is faster, but for f32 times f32,
+    FEWEST_PANEL_ROWS = 9,  // which from here on go by panels of the matrix,
+    MOST_PANEL_ROWS = 128,  // up to so many
     MOST_COLUMNS = 2048,    // of a tile
     TILE_ELEMENTS = 8192,   // of C: what the kernel adds to stays in the fastest cache
     PART_BYTES = 64 << 10,  // of the matrix: what is worth a tile of its own
@@ -16,11 +17,17 @@ enum {
 
 bool bpt_gemm_is_few(const bpt_gemm_t *g) {
     const bool f32 = g->a_dtype == BPT_F32 && g->b_dtype == BPT_F32;
-    const bool few = g->m <= (f32 ? MOST_F32_ROWS : MOST_ROWS) || g->b_dtype == BPT_U32;  // numbers of 8 bits, which no library multiplies
+    const bool few = g->m <= (f32 ? MOST_PANEL_ROWS : MOST_ROWS) || g->b_dtype == BPT_U32;  // numbers of 8 bits, which no library multiplies
     return few && !g->transpose_a && g->m > 0 && g->n > 0 && g->k > 0;
 }
 
-static int64_t tile_rows(const bpt_gemm_t *g) { return bpt_cpu_min(g->m, MOST_ROWS); }
+// A property of the whole product, not of a tile, because it decides the rounding.
+static bool goes_by_panels(const bpt_gemm_t *g) {
+    return g->m >= FEWEST_PANEL_ROWS && (g->b_dtype == BPT_U32 || (g->a_dtype == BPT_F32 && g->b_dtype == BPT_F32));
+}
+
+static int64_t most_rows(const bpt_gemm_t *g) { return goes_by_panels(g) ? MOST_PANEL_ROWS : MOST_ROWS; }
+static int64_t tile_rows(const bpt_gemm_t *g) { return bpt_cpu_min(g->m, most_rows(g)); }
 
 static int64_t round_up(int64_t n, int64_t unit) { return bpt_cpu_blocks(n, unit) * unit; }
 
@@ -58,8 +65,8 @@ typedef struct {
 static void run_tile(const void *context, int64_t i, int thread) {
     const job_t *j = context;
     const bpt_gemm_t *g = j->g;
-    bpt_gemm_tile_t tile = {.row = i / j->across * MOST_ROWS, .column = i % j->across * j->columns, .ldc = g->ldc};
-    tile.rows = bpt_cpu_min(MOST_ROWS, g->m - tile.row), tile.columns = bpt_cpu_min(j->columns, g->n - tile.column);
+    bpt_gemm_tile_t tile = {.row = i / j->across * most_rows(g), .column = i % j->across * j->columns, .ldc = g->ldc};
+    tile.rows = bpt_cpu_min(most_rows(g), g->m - tile.row), tile.columns = bpt_cpu_min(j->columns, g->n - tile.column);
     tile.c = j->c + tile.row * g->ldc + tile.column;
     if (g->transient) tile.c = j->tiles + (size_t)thread * j->tile_bytes, tile.ldc = tile.columns;
     if (g->prepare) g->prepare(g->context, &tile);
@@ -76,7 +83,8 @@ static void run_tile(const void *context, int64_t i, int thread) {
                                                       .x_dtype = j->x_dtype,
                                                       .dtype = g->b_dtype,
                                                       .transposed = g->transpose_b,
-                                                      .accumulate = g->accumulate});
+                                                      .accumulate = g->accumulate,
+                                                      .panels = goes_by_panels(g)});
     if (g->finish) g->finish(g->context, &tile);
 }
 
@@ -95,5 +103,5 @@ void bpt_gemm_few_run(const bpt_gemm_t *g, const void *a, const void *b, float *
         j.x = scratch, j.x_dtype = BPT_F32, j.ldx = g->k;
     }
     j.across = bpt_cpu_blocks(g->n, j.columns);
-    bpt_team_for(team, bpt_cpu_blocks(g->m, MOST_ROWS) * j.across, run_tile, &j);
+    bpt_team_for(team, bpt_cpu_blocks(g->m, most_rows(g)) * j.across, run_tile, &j);
 }

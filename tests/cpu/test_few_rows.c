@@ -67,32 +67,33 @@ static void expect_right(const product_t *p, const test_case_t *c, const test_da
         }
 }
 
-// Row `row` alone, on another number of threads.
-static void expect_same_row(const char *set, const product_t *p, const test_data_t *all, int64_t row) {
+// `rows` rows from `row` on alone, on another number of threads.
+static void expect_same_rows(const char *set, const product_t *p, const test_data_t *all, int64_t row, int64_t rows) {
     const size_t size = bpt_dtype_size(p->dtype);
-    product_t one = *p;
+    product_t some = *p;
     test_case_t c;
     test_data_t data;
-    one.m = 1;
-    make(&c, &one);
+    some.m = rows;
+    make(&c, &some);
     test_data_create(&c, &data);
-    memcpy(data.in[0], (const char *)all->in[0] + (size_t)(row * p->k) * size, (size_t)p->k * size);
+    memcpy(data.in[0], (const char *)all->in[0] + (size_t)(row * p->k) * size, (size_t)(rows * p->k) * size);
     memcpy(data.in[1], all->in[1], (size_t)(p->n * p->k) * size);
-    if (p->accumulates) memcpy(data.in[2], (const float *)all->in[2] + row * p->n, (size_t)p->n * sizeof(float));
+    if (p->accumulates) memcpy(data.in[2], (const float *)all->in[2] + row * p->n, (size_t)(rows * p->n) * sizeof(float));
     run(set, 1 + (int)(row % 3), &c, &data);
-    if (memcmp(data.out[0], (const float *)all->out[0] + row * p->n, (size_t)p->n * sizeof(float)) != 0)
-        fail_msg("%s, %s: row %d alone has other bits", set, c.name, (int)row);
+    if (memcmp(data.out[0], (const float *)all->out[0] + row * p->n, (size_t)(rows * p->n) * sizeof(float)) != 0)
+        fail_msg("%s, %s: rows from %d on have other bits alone", set, c.name, (int)row);
     test_data_destroy(&data);
 }
 
-static void check(const char *set, const product_t *p) {
+// A product, against groups of `rows` of its rows.
+static void check(const char *set, const product_t *p, int64_t rows) {
     test_case_t c;
     test_data_t data;
     make(&c, p);
     test_data_create(&c, &data);
     run(set, 2, &c, &data);
     expect_right(p, &c, &data);
-    for (int64_t row = 0; row < p->m; row += 3) expect_same_row(set, p, &data, row);
+    for (int64_t row = 0; row + rows <= p->m; row += rows + 2) expect_same_rows(set, p, &data, row, rows);
     test_data_destroy(&data);
 }
 
@@ -107,9 +108,23 @@ static void a_row_has_the_same_bits_alone(void **state) {
         for (size_t d = 0; d < BPT_COUNT(dtypes); ++d)
             for (size_t s = 0; s < BPT_COUNT(shapes); ++s)
                 for (int kind = 0; kind < 4; ++kind) {
-                    const int64_t rows = dtypes[d] == BPT_F32 && shapes[s][0] > 8 ? 8 : shapes[s][0];  // more of f32 go to a library
-                    check(sets[set], &(product_t){dtypes[d], kind & 1, kind & 2, rows, shapes[s][1], shapes[s][2]});
+                    const int64_t rows = dtypes[d] == BPT_F32 && shapes[s][0] > 8 ? 8 : shapes[s][0];  // more of f32 go another way
+                    check(sets[set], &(product_t){dtypes[d], kind & 1, kind & 2, rows, shapes[s][1], shapes[s][2]}, 1);
                 }
+    }
+}
+
+// From nine rows of f32 on the matrix is laid out in panels.
+static void rows_have_the_same_bits_among_more(void **state) {
+    (void)state;
+    static const int64_t shapes[][3] = {{128, 260, 70}, {31, 128, 33}, {17, 5, 3}, {45, 1, 300}, {64, 131, 1}};
+    for (size_t set = 0; set < BPT_COUNT(sets); ++set) {
+        bpt_device_t *device = open_with(sets[set], 1);
+        if (!device) continue;
+        bpt_backend_find("cpu")->close(device);
+        for (size_t s = 0; s < BPT_COUNT(shapes); ++s)
+            for (int kind = 0; kind < 4; ++kind)
+                check(sets[set], &(product_t){BPT_F32, kind & 1, kind & 2, shapes[s][0], shapes[s][1], shapes[s][2]}, 9 + (int)s);
     }
 }
 
@@ -153,7 +168,7 @@ static void make_packed(const product_t *p, const test_case_t *wide, const test_
 
 static void numbers_of_8_bits_give_the_bits_of_what_they_stand_for(void **state) {
     (void)state;
-    static const int64_t shapes[][3] = {{1, 512, 37}, {8, 515, 70}, {5, 33, 9}, {3, 1, 5}, {7, 2000, 66}};
+    static const int64_t shapes[][3] = {{1, 512, 37}, {8, 515, 70}, {5, 33, 9}, {3, 1, 5}, {7, 2000, 66}, {9, 300, 40}, {128, 97, 35}};
     for (size_t set = 0; set < BPT_COUNT(sets); ++set) {
         bpt_device_t *device = open_with(sets[set], 2);
         if (!device) continue;
@@ -177,6 +192,7 @@ static void numbers_of_8_bits_give_the_bits_of_what_they_stand_for(void **state)
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_has_the_same_bits_alone),
+        cmocka_unit_test(rows_have_the_same_bits_among_more),
         cmocka_unit_test(numbers_of_8_bits_give_the_bits_of_what_they_stand_for),
         cmocka_unit_test(a_nan_stays_in_its_row_and_column),
     };

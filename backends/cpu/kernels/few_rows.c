@@ -3,6 +3,7 @@
 // element of the product is one chain of sums whose order is that of its own row and column alone: how many rows and columns there are
 // changes no bit.
 #include "backends/cpu/kernels/few_bf16.h"
+#include "backends/cpu/kernels/few_panels.h"
 #include "backends/cpu/kernels/few_q8.h"
 
 enum {
@@ -106,14 +107,18 @@ BPT_INLINE void multiply_transposed(const bpt_cpu_few_rows_t *p, bpt_dtype_t dty
 }
 
 BPT_INLINE void run(const bpt_cpu_few_rows_t *p, bpt_dtype_t dtype) {
-    if (p->transposed)
+    if (p->panels)
+        multiply_by_panels(p, dtype);
+    else if (p->transposed)
         multiply_transposed(p, dtype);
     else
         multiply(p, dtype);
 }
 
 void BPT_KERNEL_NAME(few_rows)(const bpt_cpu_few_rows_t *p) {
-    if (p->dtype == BPT_U32)
+    if (p->dtype == BPT_U32 && p->panels)
+        multiply_by_panels(p, BPT_U32);
+    else if (p->dtype == BPT_U32)
         multiply_q8(p);
     else if (p->x_dtype == BPT_BF16)
         multiply_bf16(p);

@@ -55,13 +55,13 @@ typedef struct {
 
 // c [m, n] = x b (+ c): x is [m, k], b [k, n], or [n, k] where transposed, of any float type, or of
 // numbers of 8 bits (u32, bpt/q8.h; transposed). x is f32; or bf16, as b is, where the
-// instruction set has products of it.
+// instruction set has products of it. `panels`: by the way for more rows, of x in f32.
 typedef struct {
     const void *x, *b;
     float *c;
     int64_t m, n, k, ldx, ldb, ldc;
     bpt_dtype_t x_dtype, dtype;
-    bool transposed, accumulate;
+    bool transposed, accumulate, panels;
 } bpt_cpu_few_rows_t;
 
 typedef struct {
