@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/onednn.h"
@@ -12,28 +11,12 @@
 #include "backends/host/processors.h"
 #include "bpt/alloc.h"
 #include "bpt/env.h"
+#include "bpt/machine.h"
 
 extern const bpt_backend_t bpt_cpu_backend;
 
-// The first line "<key> : <value>" of /proc/cpuinfo; false when there is none.
-static bool read_cpuinfo(const char *key, char *out, size_t capacity) {
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    char line[8192];
-    bool found = false;
-    while (file && !found && fgets(line, sizeof line, file)) {
-        char *value = strchr(line, ':');
-        if (!value || strncmp(line, key, strlen(key))) continue;
-        value += strspn(value, ": \t");
-        value[strcspn(value, "\n")] = '\0';
-        snprintf(out, capacity, "%s", value);
-        found = true;
-    }
-    if (file) fclose(file);
-    return found;
-}
-
 static void read_name(char *out, size_t capacity) {
-    if (!read_cpuinfo("model name", out, capacity)) snprintf(out, capacity, "CPU");
+    if (!bpt_machine_processor(out, capacity)) snprintf(out, capacity, "CPU");
 }
 
 // What this process can know once and for all about the machine.
@@ -51,7 +34,7 @@ static void add_feature(const char *word) {
 static void read_features(void) {
     static const char *const interesting[] = {"avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512_bf16", "amx_bf16", "asimd", "asimdhp"};
     char flags[8192] = "";
-    if (!read_cpuinfo("flags", flags, sizeof flags)) read_cpuinfo("Features", flags, sizeof flags);
+    (void)bpt_machine_features(flags, sizeof flags);
     char *rest = NULL;
     bool bf16 = false;
     for (char *word = strtok_r(flags, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
@@ -92,7 +75,7 @@ static bpt_status_t cpu_enumerate(bpt_device_info_t *infos, int capacity, int *c
     snprintf(info->driver, sizeof info->driver, "OpenBLAS (%s kernels)%s%s", bpt_openblas.openblas_get_corename(),
              *onednn ? ", oneDNN " : "", onednn);
     snprintf(info->features, sizeof info->features, "%s", machine.features);
-    info->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    info->memory_bytes = bpt_machine_memory_bytes();
     info->max_buffer_bytes = info->memory_bytes;
     return BPT_OK;
 }

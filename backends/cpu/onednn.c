@@ -1,18 +1,17 @@
-// oneDNN by dlopen (onednn.h). Its handles are opaque pointers; version 2 passes descriptors as structs in the caller's memory where
+// oneDNN, opened at run time (onednn.h). Its handles are opaque pointers; version 2 passes descriptors as structs in the caller's memory where
 // version 3 creates them, so those calls are written twice, with room for the structs of any version 2.
 #include "backends/cpu/onednn.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 
 #include "backends/host/openmp.h"
 #include "bpt/alloc.h"
 #include "bpt/env.h"
 #include "bpt/file.h"
+#include "bpt/library.h"
+#include "bpt/machine.h"
 #include "bpt/platforms.h"
 
 typedef int64_t dims_t[12];
@@ -109,12 +108,12 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;  // of what `state` li
 static void *open_installed(void) {
     enum { LATEST_MINOR = 40 };
     char name[24];
-    void *handle = dlopen("libdnnl.so.3", RTLD_NOW | RTLD_LOCAL);
+    void *handle = bpt_library_open(BPT_LIBRARY_ONEDNN, NULL);
     for (int minor = LATEST_MINOR; minor >= 0 && !handle; --minor) {
         snprintf(name, sizeof name, "libdnnl.so.3.%d", minor);
-        handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        handle = bpt_library_open_file(name, false);
     }
-    return handle ? handle : dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
+    return handle ? handle : bpt_library_open_file("libdnnl.so.2", false);
 }
 
 static void *open_library(void) {
@@ -124,12 +123,12 @@ static void *open_library(void) {
         snprintf(state.reason, sizeof state.reason, "oneDNN is switched off by BPT_ONEDNN_LIBRARY=none");
         return NULL;
     }
-    handle = wanted ? dlopen(wanted, RTLD_NOW | RTLD_LOCAL) : open_installed();
+    handle = wanted ? bpt_library_open_file(wanted, false) : open_installed();
     if (!handle && wanted && bpt_file_exists(wanted))
         snprintf(state.reason, sizeof state.reason,
-                 "it cannot be opened: %s (where that is a library beside it, add the folder to LD_LIBRARY_PATH)", dlerror());
+                 "it cannot be opened: %s (where that is a library beside it, add the folder to LD_LIBRARY_PATH)", bpt_library_error());
     else if (!handle)
-        snprintf(state.reason, sizeof state.reason, "oneDNN was not found: %.150s; %.330s", dlerror(),
+        snprintf(state.reason, sizeof state.reason, "oneDNN was not found: %.150s; %.330s", bpt_library_error(),
                  bpt_platform_remedy(BPT_NEED_ONEDNN));
     return handle;
 }
@@ -138,7 +137,7 @@ static bool load_symbol(void *handle, int versions, const char *name, void *targ
     char full[64];
     if (versions && versions != state.major) return true;
     snprintf(full, sizeof full, "dnnl_%s", strcmp(name, "post_ops_append_sum_v3") ? name : "post_ops_append_sum");
-    void *symbol = dlsym(handle, full);
+    void *symbol = bpt_library_symbol(handle, full);
     memcpy(target, &symbol, sizeof symbol);
     if (!symbol) snprintf(state.reason, sizeof state.reason, "oneDNN %s has no function %s", state.version, full);
     return symbol != NULL;
@@ -264,9 +263,7 @@ static int build(entry_t *e, const descriptors_t *d, int threads) {
 
 // Making a product takes less; where there is not even this, the library (2.6) crashes.
 static bool have_room(void) {
-    const size_t bytes = (size_t)16 << 20;
-    void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return block != MAP_FAILED && !munmap(block, bytes);
+    return bpt_address_room(1, (size_t)16 << 20, 0);
 }
 
 static int build_entry(entry_t *e, int threads) {
@@ -397,9 +394,8 @@ static void make_f32_kernels(const void *context, int thread) {
 }
 
 void bpt_onednn_make_f32_kernels(bpt_team_t *team) {
-    struct rlimit limit;
-    if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
-        bpt_team_run(team, bpt_team_threads(team), make_f32_kernels, NULL);
+    uint64_t limit;
+    if (bpt_address_limit(&limit)) bpt_team_run(team, bpt_team_threads(team), make_f32_kernels, NULL);
 }
 
 void bpt_onednn_clear(void) {

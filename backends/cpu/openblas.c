@@ -1,17 +1,15 @@
-// OpenBLAS by dlopen (openblas.h). It stays loaded.
+// OpenBLAS, opened at run time (openblas.h). It stays loaded.
 #include "backends/cpu/openblas.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "backends/host/openmp.h"
 #include "backends/host/processors.h"
+#include "bpt/library.h"
+#include "bpt/machine.h"
 #include "bpt/platforms.h"
 
 bpt_openblas_t bpt_openblas;
@@ -44,39 +42,14 @@ static size_t stack_bytes(void) {
     return bytes;
 }
 
-// Whether this many buffers, each asked for as OpenBLAS does, and `more` bytes can be had at the same time.
-static bool have_room(int buffers, size_t more) {
-    void *block[MOST_BUFFERS + 1];
-    int n = 0;
-    while (n < buffers) {
-        block[n] = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (block[n] == MAP_FAILED) break;
-        ++n;
-    }
-    void *rest = n == buffers && more ? mmap(NULL, more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : NULL;
-    const bool all = n == buffers && rest != MAP_FAILED;
-    if (rest && rest != MAP_FAILED) munmap(rest, more);
-    while (n-- > 0) munmap(block[n], BUFFER_BYTES);
-    return all;
-}
-
-// Address space of the process; 0 where the system does not tell.
-static size_t mapped_bytes(void) {
-    unsigned long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (file && fscanf(file, "%lu", &pages) != 1) pages = 0;
-    if (file) fclose(file);
-    return pages * (size_t)sysconf(_SC_PAGESIZE);
-}
-
 static bpt_status_t no_room(size_t bytes, int threads) {
     const unsigned long long need = (bytes >> 20) + 1;
-    struct rlimit limit;
-    if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+    uint64_t limit;
+    if (bpt_address_limit(&limit))
         return bpt_fail(BPT_ERR_NO_MEMORY,
                         "the address space of this program is limited to %llu MiB, and products on %d thread%s take another %llu MiB of "
                         "it (OpenBLAS); lift the limit: ulimit -v unlimited",
-                        (unsigned long long)limit.rlim_cur >> 20, threads, threads == 1 ? "" : "s", need);
+                        (unsigned long long)limit >> 20, threads, threads == 1 ? "" : "s", need);
     return bpt_fail(BPT_ERR_NO_MEMORY,
                     "the system has no %llu MiB of address space left for products on %d thread%s (OpenBLAS); end other programs, or "
                     "allow more (sysctl vm.overcommit_memory=0)",
@@ -85,20 +58,10 @@ static bpt_status_t no_room(size_t bytes, int threads) {
 
 static bpt_status_t check_room(size_t library, int buffers, int stacks, int threads) {
     const size_t more = library + (size_t)stacks * stack_bytes();
-    return have_room(buffers, more) ? BPT_OK : no_room(more + (size_t)buffers * BUFFER_BYTES, threads);
+    return bpt_address_room(buffers, BUFFER_BYTES, more) ? BPT_OK : no_room(more + (size_t)buffers * BUFFER_BYTES, threads);
 }
 
 // ---- Opening ---------------------------------------------------------------------------------------------------------
-
-// Debian, Arch and Fedora's single-threaded one; Fedora's with OpenMP and with threads of its own.
-static void *open_library(void) {
-    static const char *const names[] = {"libopenblas.so.0", "libopenblaso.so.0", "libopenblasp.so.0"};
-    const char *wanted = getenv("BPT_OPENBLAS_LIBRARY");
-    if (wanted && *wanted) return dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
-    void *handle = NULL;
-    for (size_t i = 0; i < BPT_COUNT(names) && !handle; ++i) handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    return handle;
-}
 
 static bool have_avx512(const char *kernels) {
     static const char *const names[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
@@ -115,21 +78,21 @@ static bool kernels_suit(const char *kernels) {
 }
 
 static void load(void) {
-    void *handle = open_library();
+    void *handle = bpt_library_open(BPT_LIBRARY_OPENBLAS, getenv("BPT_OPENBLAS_LIBRARY"));
     if (!handle) {
-        snprintf(state.reason, sizeof state.reason, "OpenBLAS was not found (%s); %s, or name its file in BPT_OPENBLAS_LIBRARY", dlerror(),
+        snprintf(state.reason, sizeof state.reason, "OpenBLAS was not found (%s); %s, or name its file in BPT_OPENBLAS_LIBRARY", bpt_library_error(),
                  bpt_platform_remedy(BPT_NEED_OPENBLAS));
         return;
     }
 #define FIND(name)                                                           \
-    bpt_openblas.name = (__typeof__(bpt_openblas.name))dlsym(handle, #name); \
+    bpt_openblas.name = (__typeof__(bpt_openblas.name))bpt_library_symbol(handle, #name); \
     if (!bpt_openblas.name)                                                  \
         snprintf(state.reason, sizeof state.reason, "OpenBLAS has no function %s; BPT_OPENBLAS_LIBRARY names another", #name);
     BPT_OPENBLAS_FUNCTIONS(FIND)
 #undef FIND
     // Its allocator, which its own parts call; one that hides it allocates when it multiplies.
-    *(void **)&state.take = dlsym(handle, "blas_memory_alloc");
-    *(void **)&state.give = dlsym(handle, "blas_memory_free");
+    *(void **)&state.take = bpt_library_symbol(handle, "blas_memory_alloc");
+    *(void **)&state.give = bpt_library_symbol(handle, "blas_memory_free");
     if (*state.reason) return;
     bpt_openmp_numbers_t before;
     bpt_openmp_know(handle);
@@ -144,9 +107,9 @@ static bpt_status_t load_once(int threads) {
     if (!state.loaded && !*state.reason) {
         const int own = bpt_processors();  // its constructor may take a buffer for each processor
         BPT_TRY(check_room(LIBRARY_BYTES, most(own, threads) < MOST_BUFFERS ? most(own, threads) + 1 : MOST_BUFFERS, threads, threads));
-        const size_t before = mapped_bytes();
+        const size_t before = bpt_address_used();
         load();
-        const size_t after = mapped_bytes();
+        const size_t after = bpt_address_used();
         if (after > before) state.buffers = most((int)((after - before) / BUFFER_BYTES) - 1, 0);  // it keeps one to itself
     }
     return state.loaded ? BPT_OK : bpt_fail(BPT_ERR_UNAVAILABLE, "%s", state.reason);

@@ -1,13 +1,13 @@
 // Finds libcuda, NVRTC and cuBLASLt and their functions (see loader.h). The libraries stay loaded.
 #include "backends/cuda/loader.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/driver.h"
+#include "bpt/library.h"
 #include "bpt/platforms.h"
 
 static struct {
@@ -27,7 +27,7 @@ static struct {
 } cublaslt;
 
 static void *find(void *library, const char *symbol, const char *what, char *reason, size_t bytes) {
-    void *function = dlsym(library, symbol);
+    void *function = bpt_library_symbol(library, symbol);
     if (!function && !*reason) snprintf(reason, bytes, "%s is too old: it has no %s; update it", what, symbol);
     return function;
 }
@@ -44,10 +44,9 @@ static void say_why_not(CUresult code) {
 }
 
 static void load_cuda(void) {
-    const char *other = getenv("BPT_CUDA_LIBRARY");
-    void *library = dlopen(other && *other ? other : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *library = bpt_library_open(BPT_LIBRARY_CUDA, getenv("BPT_CUDA_LIBRARY"));
     if (!library) {
-        snprintf(cuda.reason, sizeof cuda.reason, "no CUDA driver (%s); for an NVIDIA GPU %s", dlerror(),
+        snprintf(cuda.reason, sizeof cuda.reason, "no CUDA driver (%s); for an NVIDIA GPU %s", bpt_library_error(),
                  bpt_platform_remedy(BPT_NEED_CUDA));
         return;
     }
@@ -76,7 +75,7 @@ static int list_files(bpt_driver_file_t *files, int capacity) {
     const char *other = getenv("BPT_CUDA_LIBRARY");
     char path[256];
     int count = 0;
-    bpt_gpu_library_path(other && *other ? other : "libcuda.so.1", path, sizeof path);
+    bpt_gpu_library_path(other && *other ? other : bpt_library_name(BPT_LIBRARY_CUDA), path, sizeof path);
     if (*path) bpt_gpu_add_file(files, capacity, &count, path, read_file);
     return count;
 }
@@ -91,28 +90,31 @@ static void say_nvrtc(const char *what) {
 }
 
 // Where the loader looks, then where toolkits lie that it was not told of.
-static void *open_release(const char *name) {
+static void *open_release(bpt_library_t which) {
     const char *const folders[] = {getenv("CUDA_PATH"), getenv("CUDA_HOME"), "/usr/local/cuda", "/opt/cuda"};
+    const char *name = bpt_library_name(which);
     char path[4096];
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; i < BPT_COUNT(folders) && !library; ++i) {
-        if (!folders[i] || (size_t)snprintf(path, sizeof path, "%s/lib64/%s", folders[i], name) >= sizeof path) continue;
-        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *library = bpt_library_open(which, NULL);
+    for (size_t i = 0; i < 2 * BPT_COUNT(folders) && !library; ++i) {
+        const char *folder = folders[i / 2], *below = i % 2 ? "bin" : "lib64";  // on Windows, on Linux
+        if (!folder || (size_t)snprintf(path, sizeof path, "%s/%s/%s", folder, below, name) >= sizeof path) continue;
+        library = bpt_library_open_file(path, false);
     }
     return library;
 }
 
 static void *open_nvrtc(void) {
     const bpt_cuda_functions_t *driver;
-    const char *other = getenv("BPT_NVRTC_LIBRARY"), *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
+    static const bpt_library_t releases[] = {BPT_LIBRARY_NVRTC_13, BPT_LIBRARY_NVRTC_12};
+    const char *other = getenv("BPT_NVRTC_LIBRARY");
     if (other && *other) {
-        void *library = dlopen(other, RTLD_NOW | RTLD_LOCAL);
-        if (!library) snprintf(nvrtc.reason, sizeof nvrtc.reason, "BPT_NVRTC_LIBRARY: %s", dlerror());
+        void *library = bpt_library_open_file(other, false);
+        if (!library) snprintf(nvrtc.reason, sizeof nvrtc.reason, "BPT_NVRTC_LIBRARY: %s", bpt_library_error());
         return library;
     }
     const size_t first = bpt_cuda_load(&driver) == BPT_OK && driver->version < 13000 ? 1 : 0;
-    void *library = open_release(names[first]);
-    if (!library) library = open_release(names[1 - first]);
+    void *library = open_release(releases[first]);
+    if (!library) library = open_release(releases[1 - first]);
     if (!library) say_nvrtc("no libnvrtc.so.13 or .12, which compiles the kernels");
     return library;
 }
@@ -147,11 +149,11 @@ static void *open_cublaslt(int driver_major) {
     if (other && !strcmp(other, "none")) {
         snprintf(cublaslt.text, sizeof cublaslt.text, "cuBLASLt is switched off by BPT_CUBLASLT_LIBRARY=none");
     } else if (other && *other) {
-        library = dlopen(other, RTLD_NOW | RTLD_LOCAL);
-        if (!library) snprintf(cublaslt.text, sizeof cublaslt.text, "BPT_CUBLASLT_LIBRARY: %.200s", dlerror());
+        library = bpt_library_open_file(other, false);
+        if (!library) snprintf(cublaslt.text, sizeof cublaslt.text, "BPT_CUBLASLT_LIBRARY: %.200s", bpt_library_error());
     } else {
-        if (driver_major >= 13) library = open_release("libcublasLt.so.13");
-        if (!library) library = open_release("libcublasLt.so.12");
+        if (driver_major >= 13) library = open_release(BPT_LIBRARY_CUBLASLT_13);
+        if (!library) library = open_release(BPT_LIBRARY_CUBLASLT_12);
         if (!library)
             snprintf(cublaslt.text, sizeof cublaslt.text, "no cuBLASLt (libcublasLt.so.%s12); it is optional: %.170s",
                      driver_major >= 13 ? "13 or ." : "", bpt_platform_remedy(BPT_NEED_NVRTC));

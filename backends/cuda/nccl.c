@@ -2,7 +2,6 @@
 // their own, beside the kernels. NCCL's own sums are not used: the order in which they add depends on how the GPUs are connected.
 #include "backends/cuda/nccl.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/env.h"
+#include "bpt/library.h"
 
 // The part of NCCL's interface that is used here; it has been the same since 2.7, the first version with sends and receives.
 typedef struct ncclComm *nccl_comm_t;
@@ -52,23 +52,23 @@ struct bpt_gpu_link {
 // ---- Loading
 
 static void *symbol(void *library, const char *name) {
-    void *function = dlsym(library, name);
+    void *function = bpt_library_symbol(library, name);
     if (!function && !*nccl.text)
         snprintf(nccl.text, sizeof nccl.text, "NCCL is too old: it has no %s; install version 2.7 or newer", name);
     return function;
 }
 
 static void load(void) {
-    const char *other = bpt_env_text("BPT_NCCL_LIBRARY"), *path = other ? other : "libnccl.so.2";
+    const char *other = bpt_env_text("BPT_NCCL_LIBRARY");
     int version = 0;
     if (other && !strcmp(other, "none")) {
         snprintf(nccl.text, sizeof nccl.text, "NCCL is switched off by BPT_NCCL_LIBRARY=none");
         return;
     }
     nccl.named = other != NULL;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *library = bpt_library_open(BPT_LIBRARY_NCCL, other);
     if (!library) {
-        snprintf(nccl.text, sizeof nccl.text, "NCCL: %.250s", dlerror());
+        snprintf(nccl.text, sizeof nccl.text, "NCCL: %.250s", bpt_library_error());
         return;
     }
 #define NCCL_FIND(name, parameters) nccl.name = (int(*) parameters)symbol(library, #name);

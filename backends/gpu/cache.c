@@ -1,18 +1,17 @@
 // Entries of the cache (see cache.h): one file each, a header and the payload.
 #include "backends/gpu/cache.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <xxhash.h>
 
 #include "bpt/alloc.h"
 #include "bpt/env.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
+#include "bpt/paths.h"
 
 static const size_t MAX_ENTRY_BYTES = (size_t)256 << 20;
 enum { DEFAULT_MIB = 512 };
@@ -89,7 +88,7 @@ static bpt_status_t read_entry(const bpt_cache_key_t *key, char **file, size_t *
     BPT_TRY(entry_path(key, false, &path));
     bpt_status_t status = BPT_OK;
     if (path && bpt_file_exists(path)) {
-        utimensat(AT_FDCWD, path, NULL, 0);  // used now
+        bpt_path_touch(path);  // used now
         status = bpt_file_read(path, MAX_ENTRY_BYTES, file, bytes);
         if (status == BPT_OK && !proved(key, *file, *bytes)) status = bpt_fail(BPT_ERR_INPUT, "%s is damaged", path);
     }

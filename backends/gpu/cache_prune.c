@@ -1,19 +1,17 @@
 // Keeping the cache small (see cache.h): the entries that were not used for the longest time go.
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "backends/gpu/cache.h"
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "bpt/paths.h"
 
 enum { HEX_DIGITS = 32 };
 
 typedef struct {
     char *name;  // borrowed
-    struct timespec used;
-    uint64_t bytes;
+    bpt_path_info_t info;
 } entry_t;
 
 // KIND-<32 hexadecimal digits>: nothing else is ever deleted.
@@ -23,23 +21,23 @@ static bool is_entry(const char *name) {
 }
 
 static int longest_unused_first(const void *a, const void *b) {
-    const struct timespec x = ((const entry_t *)a)->used, y = ((const entry_t *)b)->used;
-    if (x.tv_sec != y.tv_sec) return x.tv_sec < y.tv_sec ? -1 : 1;
-    return x.tv_nsec < y.tv_nsec ? -1 : x.tv_nsec > y.tv_nsec;
+    const bpt_path_info_t *x = &((const entry_t *)a)->info, *y = &((const entry_t *)b)->info;
+    if (x->seconds != y->seconds) return x->seconds < y->seconds ? -1 : 1;
+    return x->nanoseconds < y->nanoseconds ? -1 : x->nanoseconds > y->nanoseconds;
 }
 
 static bpt_status_t find_entries(const char *folder, char **names, size_t count, entry_t *entries, size_t *n, uint64_t *bytes) {
     *n = 0, *bytes = 0;
     for (size_t i = 0; i < count; ++i) {
-        struct stat info;
+        bpt_path_info_t info;
         char *path;
         if (!is_entry(names[i])) continue;
         BPT_TRY(bpt_path_format(&path, "%s/%s", folder, names[i]));
-        const bool found = stat(path, &info) == 0 && S_ISREG(info.st_mode);
+        const bool found = bpt_path_info(path, &info) && info.regular;
         bpt_free(path);
         if (!found) continue;
-        entries[(*n)++] = (entry_t){names[i], info.st_mtim, (uint64_t)info.st_size};
-        *bytes += (uint64_t)info.st_size;
+        entries[(*n)++] = (entry_t){names[i], info};
+        *bytes += info.bytes;
     }
     return BPT_OK;
 }
@@ -58,9 +56,9 @@ bpt_status_t bpt_cache_prune(const char *folder, uint64_t most_bytes) {
             char *path;
             status = bpt_path_format(&path, "%s/%s", folder, entries[i].name);
             if (status != BPT_OK) break;
-            unlink(path);  // another program may have been quicker
+            bpt_path_unlink(path);  // another program may have been quicker
             bpt_free(path);
-            bytes -= entries[i].bytes;
+            bytes -= entries[i].info.bytes;
         }
     }
     bpt_free(entries);

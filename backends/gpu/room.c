@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "backends/gpu/device.h"
+#include "bpt/machine.h"
 
 static const double MIB = 1 << 20;
 static const uint64_t SMALL_BYTES = 64 << 20;          // blocks that cannot take the host down
@@ -10,18 +11,10 @@ static const uint64_t MAX_RESERVE_BYTES = 2ull << 30;  // what the host keeps, a
 
 // Of the host: memory that can be had without swapping, less a reserve of a quarter of the whole. UINT64_MAX when it cannot be known.
 static uint64_t host_room(void) {
-    unsigned long long total = 0, available = 0;
-    char line[128];
-    FILE *file = fopen("/proc/meminfo", "r");
-    if (!file) return UINT64_MAX;
-    while (fgets(line, sizeof line, file)) {
-        sscanf(line, "MemTotal: %llu", &total);
-        sscanf(line, "MemAvailable: %llu", &available);
-    }
-    fclose(file);
-    if (!total || !available) return UINT64_MAX;
-    const uint64_t reserve = total * 1024 / 4 < MAX_RESERVE_BYTES ? total * 1024 / 4 : MAX_RESERVE_BYTES;
-    return available * 1024 > reserve ? available * 1024 - reserve : 0;
+    uint64_t total, available;
+    if (!bpt_machine_room(&total, &available)) return UINT64_MAX;
+    const uint64_t reserve = total / 4 < MAX_RESERVE_BYTES ? total / 4 : MAX_RESERVE_BYTES;
+    return available > reserve ? available - reserve : 0;
 }
 
 bpt_status_t bpt_gpu_no_room(const bpt_gpu_device_t *g, size_t bytes, const char *why) {

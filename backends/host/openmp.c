@@ -1,9 +1,10 @@
 // The OpenMP of other libraries (openmp.h).
 #include "backends/host/openmp.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+
+#include "bpt/library.h"
 
 typedef struct {
     int (*get_max_threads)(void);
@@ -15,9 +16,9 @@ static atomic_int known;
 
 void bpt_openmp_know(void *library) {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    runtime_t found;  // dlsym also looks at what the library was linked with
-    *(void **)&found.get_max_threads = dlsym(library, "omp_get_max_threads");
-    *(void **)&found.set_num_threads = dlsym(library, "omp_set_num_threads");
+    runtime_t found;  // on Linux also by what the library was linked with
+    *(void **)&found.get_max_threads = bpt_library_symbol(library, "omp_get_max_threads");
+    *(void **)&found.set_num_threads = bpt_library_symbol(library, "omp_set_num_threads");
     if (!found.get_max_threads || !found.set_num_threads) return;
     pthread_mutex_lock(&mutex);
     int i = 0, count = atomic_load(&known);

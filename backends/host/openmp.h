@@ -10,7 +10,7 @@ typedef struct {
     int count, threads[BPT_OPENMP_MOST];
 } bpt_openmp_numbers_t;
 
-// From now on the OpenMP that this library was linked with, if any, is told too. `library`: what dlopen returned.
+// From now on the OpenMP that this library was linked with, if any, is told too. `library`: of bpt/library.h.
 void bpt_openmp_know(void *library);
 // In the calling thread, every OpenMP has one thread; `before` holds what it had.
 void bpt_openmp_alone(bpt_openmp_numbers_t *before);

@@ -1,19 +1,14 @@
 // Processors, their speeds, and threads for them (processors.h).
 #include "backends/host/processors.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-// The numbers of the processors that this process may run on, at most `capacity`; returns how many.
+#include "bpt/machine.h"
+
+// At least one.
 static int list_processors(int *numbers, int capacity) {
-    int count = 0;
-    cpu_set_t *set = CPU_ALLOC((size_t)capacity);
-    const size_t bytes = CPU_ALLOC_SIZE((size_t)capacity);
-    if (set && !sched_getaffinity(0, bytes, set))
-        for (int i = 0; i < capacity; ++i)
-            if (CPU_ISSET_S((size_t)i, bytes, set)) numbers[count++] = i;
-    CPU_FREE(set);
+    int count = bpt_machine_own_processors(numbers, capacity);
     if (count == 0) numbers[count++] = 0;
     return count;
 }

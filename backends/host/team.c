@@ -2,7 +2,6 @@
 #include "backends/host/team.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 #include "backends/host/processors.h"
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
+#include "bpt/thread.h"
 
 // Waking a thread that sleeps takes 5 to 50 microseconds. A thread that looks as long as that before it sleeps never waits for more than
 // twice what the best choice would have cost.
@@ -118,15 +118,11 @@ static void *serve(void *argument) {
 }
 
 static bpt_status_t start(bpt_team_t *team) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = 0;
     for (int i = 1; i < team->threads && !error; ++i) {
-        error = pthread_create(&team->member[i].thread, NULL, serve, &team->member[i]);
+        error = bpt_thread_start(&team->member[i].thread, serve, &team->member[i]);
         if (!error) ++team->started;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!error) return BPT_OK;
     return bpt_fail(BPT_ERR_UNAVAILABLE, "thread %d of %d cannot be started: %s; fewer threads may do (--threads)", team->started + 2,
                     team->threads, strerror(error));

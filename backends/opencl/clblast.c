@@ -2,13 +2,13 @@
 // build. Knows nothing of lists and ops.
 #include "backends/opencl/clblast.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
 #include "bpt/env.h"
+#include "bpt/library.h"
 #include "bpt/platforms.h"
 
 // ---- Its interface, 1.5 ----------------------------------------------------------------------------------------------
@@ -51,16 +51,16 @@ static struct {
     char text[200];  // name and version, or why not
 } library;
 
-static void find(const char *wanted) {
-    void *handle = dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
+static void find(const char *other) {
+    void *handle = bpt_library_open(BPT_LIBRARY_CLBLAST, other);
     if (!handle) {
-        snprintf(library.text, sizeof library.text, "no CLBlast (%.100s); it is optional: %s", dlerror(),
+        snprintf(library.text, sizeof library.text, "no CLBlast (%.100s); it is optional: %s", bpt_library_error(),
                  bpt_platform_remedy(BPT_NEED_CLBLAST));
         return;
     }
-    library.sgemm = (sgemm_t *)dlsym(handle, "CLBlastSgemmWithTempBuffer");
-    library.size = (sgemm_size_t *)dlsym(handle, "CLBlastSGemmTempBufferSize");
-    library.clear = (int (*)(void))dlsym(handle, "CLBlastClearCache");
+    library.sgemm = (sgemm_t *)bpt_library_symbol(handle, "CLBlastSgemmWithTempBuffer");
+    library.size = (sgemm_size_t *)bpt_library_symbol(handle, "CLBlastSGemmTempBufferSize");
+    library.clear = (int (*)(void))bpt_library_symbol(handle, "CLBlastClearCache");
     library.there = library.sgemm && library.size && library.clear;
     if (!library.there) {
         snprintf(library.text, sizeof library.text,
@@ -68,11 +68,9 @@ static void find(const char *wanted) {
         return;
     }
     // It has no function that tells its version; the name of its file does.
-    Dl_info where;
-    char *path = dladdr((void *)library.sgemm, &where) ? realpath(where.dli_fname, NULL) : NULL;
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    snprintf(library.text, sizeof library.text, "CLBlast (%.150s)", slash ? slash + 1 : wanted);
-    free(path);
+    char file[151];
+    const bool known = bpt_library_file_of((void *)library.sgemm, file, sizeof file);
+    snprintf(library.text, sizeof library.text, "CLBlast (%.150s)", known ? file : other ? other : bpt_library_name(BPT_LIBRARY_CLBLAST));
 }
 
 static void load(void) {
@@ -80,7 +78,7 @@ static void load(void) {
     if (other && !strcmp(other, "none"))
         snprintf(library.text, sizeof library.text, "CLBlast is switched off by BPT_CLBLAST_LIBRARY=none");
     else
-        find(other ? other : "libclblast.so.1");
+        find(other);
 }
 
 bool bpt_clblast_describe(char *text, size_t bytes) {

@@ -1,12 +1,12 @@
 // Finds libOpenCL.so.1 and its functions (see loader.h). The library stays loaded: drivers do not survive being unloaded.
 #include "backends/opencl/loader.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpt/library.h"
 #include "bpt/platforms.h"
 
 static struct {
@@ -27,14 +27,14 @@ static void say_why_not(const char *name, const char *error) {
 }
 
 static void load(void) {
-    const char *other = getenv("BPT_OPENCL_LIBRARY"), *name = other && *other ? other : "libOpenCL.so.1";
-    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    const char *other = getenv("BPT_OPENCL_LIBRARY");
+    void *handle = bpt_library_open(BPT_LIBRARY_OPENCL, other);
     if (!handle) {
-        say_why_not(name, dlerror());
+        say_why_not(other && *other ? other : bpt_library_name(BPT_LIBRARY_OPENCL), bpt_library_error());
         return;
     }
 #define BPT_OPENCL_FIND(name)                                                          \
-    library.functions.name = (__typeof__(library.functions.name))dlsym(handle, #name); \
+    library.functions.name = (__typeof__(library.functions.name))bpt_library_symbol(handle, #name); \
     if (!library.functions.name)                                                       \
         snprintf(library.reason, sizeof library.reason, "the OpenCL loader is too old: it has no %s (OpenCL 1.2)", #name);
     BPT_OPENCL_FUNCTIONS(BPT_OPENCL_FIND)

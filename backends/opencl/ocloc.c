@@ -1,7 +1,6 @@
 // See ocloc.h. The library works on files in memory; the program is an ELF file whose section .ze_info tells in YAML what a kernel takes.
 #include "backends/opencl/ocloc.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "bpt/library.h"
 #include "bpt/platforms.h"
 
 // ocloc_api.h, which is C++.
@@ -26,15 +26,15 @@ static struct {
 
 static void load(void) {
     const char *other = getenv("BPT_OCLOC_LIBRARY");
-    library.name = other && *other ? other : "libocloc.so";
-    void *handle = dlopen(library.name, RTLD_NOW | RTLD_LOCAL);
+    library.name = other && *other ? other : bpt_library_name(BPT_LIBRARY_OCLOC);
+    void *handle = bpt_library_open(BPT_LIBRARY_OCLOC, other);
     if (!handle) {
-        snprintf(library.reason, sizeof library.reason, "Intel's compiler cannot be opened (%.120s); %s", dlerror(),
+        snprintf(library.reason, sizeof library.reason, "Intel's compiler cannot be opened (%.120s); %s", bpt_library_error(),
                  bpt_platform_remedy(BPT_NEED_OCLOC));
         return;
     }
-    library.invoke = (invoke_t *)dlsym(handle, "oclocInvoke");
-    library.free_output = (free_output_t *)dlsym(handle, "oclocFreeOutput");
+    library.invoke = (invoke_t *)bpt_library_symbol(handle, "oclocInvoke");
+    library.free_output = (free_output_t *)bpt_library_symbol(handle, "oclocFreeOutput");
     if (!library.invoke || !library.free_output)
         snprintf(library.reason, sizeof library.reason, "%.120s has no oclocInvoke: it is too old", library.name);
 }

@@ -1,12 +1,12 @@
 // Opens libvulkan.so.1 and looks up its functions (loader.h).
 #include "backends/vulkan/loader.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpt/library.h"
 #include "bpt/platforms.h"
 
 bpt_vulkan_functions_t bpt_vk;
@@ -15,7 +15,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char reason[768];  // why there is no loader, "" when there is
 
 static void find(void *library, const char *name, void *target) {
-    void *symbol = dlsym(library, name);
+    void *symbol = bpt_library_symbol(library, name);
     memcpy(target, &symbol, sizeof symbol);
     if (!symbol && !*reason)
         snprintf(reason, sizeof reason, "the Vulkan loader is older than Vulkan 1.2 (it has no %s); update it: %s", name,
@@ -23,10 +23,9 @@ static void find(void *library, const char *name, void *target) {
 }
 
 static void load(void) {
-    const char *path = getenv("BPT_VULKAN_LIBRARY");
-    void *library = dlopen(path && *path ? path : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);  // never closed: drivers dislike that
+    void *library = bpt_library_open(BPT_LIBRARY_VULKAN, getenv("BPT_VULKAN_LIBRARY"));
     if (!library) {
-        snprintf(reason, sizeof reason, "the Vulkan loader cannot be opened (%s); %s", dlerror(),
+        snprintf(reason, sizeof reason, "the Vulkan loader cannot be opened (%s); %s", bpt_library_error(),
                  bpt_platform_remedy(BPT_NEED_VULKAN_LOADER));
         return;
     }

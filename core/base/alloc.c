@@ -5,8 +5,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
+
+#include "bpt/machine.h"
+#include "core/platform/memory.h"
 
 enum { HUGE_PAGE = 2 << 20 };  // bytes; of x86-64, and of aarch64 with small pages of 4 KiB
 
@@ -21,12 +22,12 @@ static bool injected_failure(void) {
 }
 
 static bpt_status_t out_of_memory(size_t count, size_t size) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+    uint64_t limit;
+    if (!bpt_address_limit(&limit))
         return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory (wanted %zu x %zu bytes)", count, size);
     return bpt_fail(BPT_ERR_NO_MEMORY,
                     "out of host memory (wanted %zu x %zu bytes); this program is limited to %llu MiB, lift the limit: ulimit -v unlimited",
-                    count, size, (unsigned long long)limit.rlim_cur >> 20);
+                    count, size, (unsigned long long)limit >> 20);
 }
 
 bpt_status_t bpt_alloc(size_t count, size_t size, void *out) {
@@ -38,11 +39,11 @@ bpt_status_t bpt_alloc(size_t count, size_t size, void *out) {
 }
 
 bpt_status_t bpt_alloc_aligned(size_t bytes, void *out) {
-    void *block = NULL;
     const size_t alignment = bytes < HUGE_PAGE ? 64 : HUGE_PAGE;
-    if (injected_failure() || bytes > PTRDIFF_MAX || posix_memalign(&block, alignment, bytes ? bytes : 1)) return out_of_memory(1, bytes);
-    // Rows that kernels take a few columns of lie on a small page each. A system without huge pages refuses and gives small ones.
-    if (bytes >= HUGE_PAGE) (void)madvise(block, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+    void *block = injected_failure() || bytes > PTRDIFF_MAX ? NULL : bpt_blocks_take(alignment, bytes ? bytes : 1);
+    if (!block) return out_of_memory(1, bytes);
+    // Rows that kernels take a few columns of lie on a small page each.
+    if (bytes >= HUGE_PAGE) bpt_blocks_prefer_huge(block, bytes / HUGE_PAGE * HUGE_PAGE);
     atomic_fetch_add(&live_blocks, 1);
     memcpy(out, &block, sizeof block);
     return BPT_OK;
@@ -68,13 +69,13 @@ bpt_status_t bpt_grow(void *inout, size_t count, size_t *capacity, size_t size) 
     return BPT_OK;
 }
 
-static void release(void *pointer) {
+static void release(void *pointer, void (*give)(void *block)) {
     if (!pointer) return;
     atomic_fetch_sub(&live_blocks, 1);
-    free(pointer);
+    give(pointer);
 }
-void bpt_free(void *pointer) { release(pointer); }
-void bpt_free_aligned(void *pointer) { release(pointer); }
+void bpt_free(void *pointer) { release(pointer, free); }
+void bpt_free_aligned(void *pointer) { release(pointer, bpt_blocks_give); }
 
 bpt_status_t bpt_strdup(const char *text, char **out) {
     const size_t bytes = strlen(text) + 1;

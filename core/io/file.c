@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +14,7 @@
 #include "bpt/alloc.h"
 #include "core/io/path_error.h"
 #include "core/io/temporary.h"
+#include "core/platform/files.h"
 
 bpt_status_t bpt_path_format(char **out, const char *format, ...) {
     va_list args, again;
@@ -30,13 +29,13 @@ bpt_status_t bpt_path_format(char **out, const char *format, ...) {
 }
 
 bool bpt_file_exists(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+    bool folder;
+    return !bpt_path_leads(path, &folder) && !folder;
 }
 
 bool bpt_folder_exists(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    bool folder;
+    return !bpt_path_leads(path, &folder) && folder;
 }
 
 // ---- reading
@@ -94,10 +93,9 @@ struct bpt_file_reader {
 
 // Of devices only a terminal and /dev/null end.
 static bpt_status_t refuse_endless(int fd, const char *path) {
-    struct stat info, null;
-    if (fstat(fd, &info)) return bpt_fail_path("read", path, errno);
-    if (!S_ISBLK(info.st_mode) && (!S_ISCHR(info.st_mode) || isatty(fd))) return BPT_OK;
-    if (!stat("/dev/null", &null) && info.st_rdev == null.st_rdev) return BPT_OK;
+    bool endless;
+    if (bpt_file_is_endless(fd, &endless)) return bpt_fail_path("read", path, errno);
+    if (!endless) return BPT_OK;
     return bpt_fail(BPT_ERR_INPUT, "%s is a device, not a file; name a file", path);
 }
 
@@ -106,7 +104,7 @@ bpt_status_t bpt_file_reader_open(const char *path, bpt_file_reader_t **out) {
     BPT_TRY(bpt_alloc(1, sizeof *r, &r));
     r->fd = open(path, O_RDONLY | O_CLOEXEC);
     bpt_status_t status = r->fd < 0 ? bpt_fail_path("open", path, errno) : refuse_endless(r->fd, path);
-    if (status == BPT_OK) fcntl(r->fd, F_SETPIPE_SZ, PIPE_BYTES);  // lets its writer run ahead; what is no pipe, or may not, stays as it is
+    if (status == BPT_OK) bpt_pipe_widen(r->fd, PIPE_BYTES);
     if (status == BPT_OK) status = bpt_strdup(path, &r->path);
     if (status != BPT_OK) {
         bpt_file_reader_close(r);
@@ -120,10 +118,7 @@ bpt_status_t bpt_file_reader_read(bpt_file_reader_t *r, void *buffer, size_t roo
     return read_some(r->fd, r->path, buffer, room, got);
 }
 
-bool bpt_file_reader_ready(const bpt_file_reader_t *r) {
-    struct pollfd input = {.fd = r->fd, .events = POLLIN};
-    return poll(&input, 1, 0) != 0;  // what cannot be asked is told by the read
-}
+bool bpt_file_reader_ready(const bpt_file_reader_t *r) { return bpt_file_has_input(r->fd); }
 
 void bpt_file_reader_close(bpt_file_reader_t *r) {
     if (!r) return;
@@ -146,8 +141,7 @@ static int write_all(int fd, const char *bytes, size_t length) {  // 0 or an err
     return 0;
 }
 
-bpt_status_t bpt_append_at(int folder, const char *name, const char *path, const void *bytes, size_t length) {
-    const int fd = openat(folder, name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+bpt_status_t bpt_append_to(int fd, const char *path, const void *bytes, size_t length) {
     if (fd < 0) return bpt_fail_path("open", path, errno);
     struct stat info;
     int error = fstat(fd, &info) ? errno : write_all(fd, bytes, length);
@@ -157,7 +151,7 @@ bpt_status_t bpt_append_at(int folder, const char *name, const char *path, const
 }
 
 bpt_status_t bpt_file_append(const char *path, const void *bytes, size_t length) {
-    return bpt_append_at(AT_FDCWD, path, path, bytes, length);
+    return bpt_append_to(open(path, BPT_APPEND_FLAGS, 0666), path, bytes, length);
 }
 
 enum { BUFFER_BYTES = 1 << 16 };
@@ -178,15 +172,15 @@ bpt_status_t bpt_temporary_name(const char *beside, char **out) {
 }
 
 bpt_status_t bpt_parent_sync(const char *path) {
-    char *copy;
-    BPT_TRY(bpt_strdup(path, &copy));
-    const char *parent = dirname(copy);
-    int error = 0;
-    const int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || (fsync(fd) && errno != EINVAL)) error = errno;  // EINVAL: a file system without folder sync
-    if (fd >= 0) close(fd);
+    char *parent;
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') --length;  // of a folder: the one that it is in
+    while (length && path[length - 1] != '/') --length;
+    while (length > 1 && path[length - 1] == '/') --length;
+    BPT_TRY(bpt_path_format(&parent, "%.*s", length ? (int)length : 1, length ? path : "."));
+    const int error = bpt_folder_flush(parent);
     const bpt_status_t status = error ? bpt_fail_path("sync folder", parent, error) : BPT_OK;
-    bpt_free(copy);
+    bpt_free(parent);
     return status;
 }
 
@@ -276,7 +270,8 @@ bpt_status_t bpt_file_writer_commit(bpt_file_writer_t *w) {
     w->fd = -1;
     if (closed) return bpt_fail_path("write", w->path, errno);
     if (!w->temporary) return BPT_OK;
-    if (rename(w->temporary, w->target)) return bpt_fail_path("write", w->path, errno);
+    const int error = bpt_name_replace(w->temporary, w->target);
+    if (error) return bpt_fail_path("write", w->path, error);
     bpt_free(w->temporary);
     w->temporary = NULL;
     return bpt_parent_sync(w->target);

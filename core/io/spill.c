@@ -2,15 +2,13 @@
 #include "bpt/spill.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bpt/alloc.h"
 #include "bpt/checksum.h"
-#include "core/io/temporary.h"
+#include "bpt/paths.h"
 
 enum { RING = 4 };
 
@@ -90,7 +88,7 @@ static void start_thread(bpt_spill_t *s) {
 void bpt_spill_read_ahead(bpt_spill_t *s, size_t offset, size_t length) {
     if (!s->threaded) start_thread(s);
     if (!s->threaded) return;
-    (void)posix_fadvise(s->file, (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
+    bpt_scratch_will_read(s->file, offset, length);
     pthread_mutex_lock(&s->lock);
     ++s->request;
     s->head = s->filled = 0;
@@ -121,24 +119,6 @@ static bool take(bpt_spill_t *s, size_t offset, void *bytes, size_t length, int 
 
 // ---- The file
 
-static int open_without_name(const char *folder) {
-#ifdef O_TMPFILE
-    const int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return file;
-#endif
-    char *beside, *path;
-    if (bpt_alloc(strlen(folder) + 3, 1, &beside) != BPT_OK) return -1;
-    strcat(strcpy(beside, folder), "/x");
-    const bpt_status_t status = bpt_temporary_name(beside, &path);
-    bpt_free(beside);
-    if (status != BPT_OK) return -1;
-    const int named = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600), error = errno;
-    if (named >= 0) (void)unlink(path);
-    bpt_free(path);
-    errno = error;
-    return named;
-}
-
 bpt_status_t bpt_spill_create(const char *folder, bpt_spill_t **out) {
     bpt_spill_t *s;
     BPT_TRY(bpt_alloc(1, sizeof *s, &s));
@@ -146,7 +126,7 @@ bpt_status_t bpt_spill_create(const char *folder, bpt_spill_t **out) {
     (void)pthread_mutex_init(&s->lock, NULL);
     (void)pthread_cond_init(&s->changed, NULL);
     bpt_status_t status = bpt_strdup(folder, &s->folder);
-    if (status == BPT_OK && (s->file = open_without_name(folder)) < 0)
+    if (status == BPT_OK && (s->file = bpt_scratch_open(folder)) < 0)
         status =
             bpt_fail(BPT_ERR_IO, "no file can be made in the folder '%s': %s; name a folder that exists and can be written (--offload)",
                      folder, strerror(errno));
@@ -184,8 +164,8 @@ bpt_status_t bpt_spill_reserve(bpt_spill_t *s, size_t bytes) {
     bpt_free(s->sums);
     s->sums = sums;
     s->n_sums = pieces;
-    const int error = posix_fallocate(s->file, 0, (off_t)bytes);
-    if (error && error != EOPNOTSUPP && error != EINVAL) return fail(s, "given room", error);
+    const int error = bpt_scratch_reserve(s->file, bytes);
+    if (error) return fail(s, "given room", error);
     s->reserved = bytes;
     return BPT_OK;
 }

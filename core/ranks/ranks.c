@@ -1,7 +1,6 @@
 // Ranks: joining, small exchanges, sums of long arrays (see bpt/ranks.h). What connects them is a module (module.h).
 #include "bpt/ranks.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/env.h"
+#include "bpt/library.h"
 #include "core/ranks/internal.h"
 #include "core/ranks/launcher.h"
 #include "core/ranks/sums.h"
@@ -28,23 +28,21 @@ struct bpt_ranks {
 
 // ---- Joining
 
-// Open MPI's own modules look for symbols of MPI among the global ones.
-static void *open_library(const char *path) { return dlopen(path, RTLD_NOW | RTLD_GLOBAL); }
-
 // By its plain name a module is found through the run path of the program, $ORIGIN and the folder of libraries. The second one goes with
-// every MPI that has the standard ABI of MPI 5, where that with which the first was built is missing.
+// every MPI that has the standard ABI of MPI 5, where that with which the first was built is missing. Open MPI's own modules look
+// for symbols of MPI among the global ones.
 static bpt_status_t open_module(bpt_ranks_module_open_t *out) {
     const char *other = bpt_env_text("BPT_MPI_LIBRARY"), *path = other ? other : "libbpt_mpi.so";
     char reason[512] = "";
-    void *library = open_library(path);
-    if (!library) snprintf(reason, sizeof reason, "%s", dlerror());
-    if (!library && !other) library = open_library("libbpt_mpi_abi.so");
+    void *library = bpt_library_open_file(path, true);
+    if (!library) snprintf(reason, sizeof reason, "%s", bpt_library_error());
+    if (!library && !other) library = bpt_library_open_file("libbpt_mpi_abi.so", true);
     if (!library)
         return bpt_fail(BPT_ERR_UNAVAILABLE,
                         "%s cannot be opened (%s); build bpt where MPI is installed (Debian: libopenmpi-dev), or name the file in "
                         "BPT_MPI_LIBRARY",
                         path, reason);
-    void *symbol = dlsym(library, BPT_RANKS_MODULE_OPEN);
+    void *symbol = bpt_library_symbol(library, BPT_RANKS_MODULE_OPEN);
     if (!symbol) return bpt_fail(BPT_ERR_UNAVAILABLE, "%s is no module of bpt: it has no %s", path, BPT_RANKS_MODULE_OPEN);
     memcpy(out, &symbol, sizeof symbol);
     return BPT_OK;

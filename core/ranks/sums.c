@@ -2,13 +2,13 @@
 #include "core/ranks/sums.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/ranks.h"
+#include "bpt/thread.h"
 
 struct bpt_sums {
     const bpt_ranks_module_t *module;
@@ -106,13 +106,8 @@ static void *work(void *argument) {
     return NULL;
 }
 
-// Signals are for the program's own threads.
 static bpt_status_t start(bpt_sums_t *s) {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    const int error = pthread_create(&s->thread, NULL, work, s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    const int error = bpt_thread_start(&s->thread, work, s);
     if (!error) return BPT_OK;
     return bpt_fail(BPT_ERR_NO_MEMORY, "no thread for exchanges between ranks: %s; raise the limit of processes (ulimit -u)",
                     strerror(error));

@@ -4,11 +4,11 @@
 #include "data/batches/prefetch.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "bpt/thread.h"
 #include "data/batches/buffer.h"
 
 typedef struct {
@@ -135,13 +135,8 @@ static void prefetch_destroy(bpt_batch_source_t *source) {
     free_all(p);
 }
 
-// Signals are for the program's own threads.
 static bpt_status_t start(prefetch_t *p) {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    const int error = pthread_create(&p->thread, NULL, work, p);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    const int error = bpt_thread_start(&p->thread, work, p);
     if (!error) return BPT_OK;
     return bpt_fail(BPT_ERR_NO_MEMORY, "no thread for reading ahead: %s; raise the limit of processes (ulimit -u)", strerror(error));
 }

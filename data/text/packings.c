@@ -2,13 +2,13 @@
 // bzip2 1.0, zstd 1 and lz4's frames (1.8 and later).
 #include "data/text/packings.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
 #include "bpt/env.h"
+#include "bpt/library.h"
 #include "bpt/platforms.h"
 
 static unsigned at_most(size_t bytes) { return bytes < UINT_MAX ? (unsigned)bytes : UINT_MAX; }
@@ -241,20 +241,21 @@ typedef struct {
 } symbol_t;
 
 static const struct {
-    const char *variable, *files[2];
+    const char *variable;
+    bpt_library_t library;
     bpt_need_t need;
     symbol_t symbols[6];
 } libraries[PACKINGS] = {
     [GZIP] = {"BPT_ZLIB_LIBRARY",
-              {"libz.so.1"},
+              BPT_LIBRARY_ZLIB,
               BPT_NEED_ZLIB,
               {{"inflateInit2_", &zlib.open}, {"inflate", &zlib.run}, {"inflateEnd", &zlib.close}}},
     [XZ] = {"BPT_LZMA_LIBRARY",
-            {"liblzma.so.5"},
+            BPT_LIBRARY_LZMA,
             BPT_NEED_LZMA,
             {{"lzma_stream_decoder", &lzma.open}, {"lzma_code", &lzma.run}, {"lzma_end", &lzma.close}}},
     [ZSTD] = {"BPT_ZSTD_LIBRARY",
-              {"libzstd.so.1"},
+              BPT_LIBRARY_ZSTD,
               BPT_NEED_ZSTD,
               {{"ZSTD_createDStream", &zstd.open},
                {"ZSTD_decompressStream", &zstd.run},
@@ -262,11 +263,11 @@ static const struct {
                {"ZSTD_isError", &zstd.is_error},
                {"ZSTD_getErrorName", &zstd.error_name}}},
     [BZIP2] = {"BPT_BZIP2_LIBRARY",
-               {"libbz2.so.1.0", "libbz2.so.1"},  // Debian's and Arch's name, Fedora's
+               BPT_LIBRARY_BZIP2,
                BPT_NEED_BZIP2,
                {{"BZ2_bzDecompressInit", &bzip2.open}, {"BZ2_bzDecompress", &bzip2.run}, {"BZ2_bzDecompressEnd", &bzip2.close}}},
     [LZ4] = {"BPT_LZ4_LIBRARY",
-             {"liblz4.so.1"},
+             BPT_LIBRARY_LZ4,
              BPT_NEED_LZ4,
              {{"LZ4F_createDecompressionContext", &lz4.open},
               {"LZ4F_decompress", &lz4.run},
@@ -277,14 +278,12 @@ static const struct {
 
 static void *open_library(int which) {
     const char *other = bpt_env_text(libraries[which].variable);
-    if (other) return strcmp(other, "none") ? dlopen(other, RTLD_NOW | RTLD_LOCAL) : NULL;
-    void *library = dlopen(libraries[which].files[0], RTLD_NOW | RTLD_LOCAL);
-    return library || !libraries[which].files[1] ? library : dlopen(libraries[which].files[1], RTLD_NOW | RTLD_LOCAL);
+    return other && !strcmp(other, "none") ? NULL : bpt_library_open(libraries[which].library, other);
 }
 
 static bool bind(void *library, const symbol_t *s) {
     for (; s->name; ++s) {
-        void *function = dlsym(library, s->name);
+        void *function = bpt_library_symbol(library, s->name);
         if (!function) return false;
         memcpy(s->function, &function, sizeof function);
     }
@@ -297,7 +296,7 @@ static bpt_status_t fail_missing(int which, const char *path) {
         return bpt_fail(BPT_ERR_UNAVAILABLE, "%s is packed by %s, and %s=%s leaves no library to unpack it; name another one, or unset it",
                         path, packings[which].name, variable, other);
     return bpt_fail(BPT_ERR_UNAVAILABLE, "%s is packed by %s, and the library that unpacks it (%s) is missing; %s, or unpack the file",
-                    path, packings[which].name, libraries[which].files[0], bpt_platform_remedy(libraries[which].need));
+                    path, packings[which].name, bpt_library_name(libraries[which].library), bpt_platform_remedy(libraries[which].need));
 }
 
 bpt_status_t bpt_packing_load(const bpt_packing_t *packing, const char *path) {

@@ -2,15 +2,13 @@
 #include "data/text/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "bpt/alloc.h"
 #include "bpt/env.h"
-#include "bpt/file.h"
+#include "bpt/paths.h"
 
 enum { FIRST_BYTES = 1 << 16, LEAST_ROOM = 4096, DEFAULT_MIB = 256 };
 
@@ -21,29 +19,16 @@ static bpt_status_t heap_limit(size_t *bytes) {
     return BPT_OK;
 }
 
-static const char *folder(void) {
-    const char *named = getenv("TMPDIR");
-    return named && *named ? named : bpt_folder_exists("/var/tmp") ? "/var/tmp" : "/tmp";
-}
-
 static bpt_status_t fail(int error) {
     return bpt_fail(BPT_ERR_IO,
                     "cannot keep a large text in %s: %s; make room there, or set TMPDIR to a folder on a disk that holds it (or "
                     "BPT_TEXT_MEMORY to the MiB of memory that a text may take)",
-                    folder(), strerror(error));
+                    bpt_scratch_folder(), strerror(error));
 }
 
 static bpt_status_t open_file(bpt_store_t *s) {
-    s->fd = open(folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (s->fd < 0) {  // a file system that does not know files without names
-        char *path;
-        BPT_TRY(bpt_path_format(&path, "%s/bpt-text-XXXXXX", folder()));
-        s->fd = mkostemp(path, O_CLOEXEC);
-        const int error = errno;
-        if (s->fd >= 0) unlink(path);
-        bpt_free(path);
-        if (s->fd < 0) return fail(error);
-    }
+    s->fd = bpt_scratch_open(bpt_scratch_folder());
+    if (s->fd < 0) return fail(errno);
     s->has_file = true;
     return BPT_OK;
 }
@@ -105,11 +90,8 @@ bpt_status_t bpt_store_finish(bpt_store_t *s, const void **data, uint64_t *bytes
         bpt_free(s->heap);
         s->heap = NULL;
         s->capacity = 0;
-        s->map = mmap(NULL, s->in_file, PROT_READ, MAP_SHARED, s->fd, 0);
-        if (s->map == MAP_FAILED) {
-            s->map = NULL;
-            return fail(errno);
-        }
+        s->map = bpt_scratch_map(s->fd, s->in_file);
+        if (!s->map) return fail(errno);
     }
     *data = s->has_file ? s->map : s->used ? s->heap : NULL;
     *bytes = s->has_file ? s->in_file : s->used;
@@ -117,7 +99,7 @@ bpt_status_t bpt_store_finish(bpt_store_t *s, const void **data, uint64_t *bytes
 }
 
 void bpt_store_free(bpt_store_t *s) {
-    if (s->map) munmap(s->map, s->in_file);
+    if (s->map) bpt_scratch_unmap(s->map, s->in_file);
     if (s->has_file) close(s->fd);
     bpt_free(s->heap);
     *s = (bpt_store_t){0};

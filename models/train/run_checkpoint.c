@@ -3,11 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "bpt/alloc.h"
 #include "bpt/log.h"
+#include "bpt/paths.h"
 #include "models/train/run_dir_internal.h"
 
 // "step-N", N in its one decimal form; -1 for any other name.
@@ -83,31 +82,36 @@ void bpt_run_checkpoint_abandon(bpt_run_t *run) {
 }
 
 bool bpt_run_is_link(const char *path) {
-    char first;
-    return readlink(path, &first, 1) > 0;
+    char target[4096];
+    return bpt_link_read(path, target, sizeof target);
 }
 
-static bool read_link(const char *link, char *target, size_t bytes) {
-    const ssize_t length = readlink(link, target, bytes - 1);
-    if (length <= 0) return false;
-    target[length] = 0;
-    return true;
+// The folder that a link's target stands for.
+static void resolve(const bpt_run_t *run, const char *target, char *there, size_t bytes) {
+    const bool absolute = bpt_path_is_absolute(target);
+    snprintf(there, bytes, "%s%s%s", absolute ? "" : run->path, absolute ? "" : "/", target);
+}
+
+bool bpt_run_leads(const bpt_run_t *run, const char *link) {
+    char target[4096], there[8192];
+    if (!bpt_link_read(link, target, sizeof target)) return bpt_folder_exists(link);
+    resolve(run, target, there, sizeof there);
+    return bpt_folder_exists(there);
 }
 
 int64_t bpt_run_linked_step(const char *link) {
     char target[4096];
-    return read_link(link, target, sizeof target) ? bpt_run_checkpoint_step(target) : -1;
+    return bpt_link_read(link, target, sizeof target) ? bpt_run_checkpoint_step(target) : -1;
 }
 
 // The link is read once: a trainer may let it move on in between.
 int64_t bpt_run_own_linked_step(const bpt_run_t *run, const char *link) {
     char target[4096], there[8192], own[8192];
-    struct stat a, b;
-    if (!read_link(link, target, sizeof target)) return -1;
+    if (!bpt_link_read(link, target, sizeof target)) return -1;
     const int64_t step = bpt_run_checkpoint_step(target);
-    snprintf(there, sizeof there, "%s%s%s", *target == '/' ? "" : run->path, *target == '/' ? "" : "/", target);
+    resolve(run, target, there, sizeof there);
     snprintf(own, sizeof own, "%s/step-%" PRId64, run->checkpoints, step);
-    return step >= 0 && !stat(there, &a) && !stat(own, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino ? step : -1;
+    return step >= 0 && bpt_paths_same(there, own) ? step : -1;
 }
 
 // Renamed first, so that a checkpoint that is half deleted never looks like one.
@@ -219,7 +223,7 @@ static bpt_status_t stray(const bpt_run_t *run, const char *link) {
 }
 
 bpt_status_t bpt_run_checkpoint_find(const bpt_run_t *run, const char *which, char **folder) {
-    if (!which) which = bpt_folder_exists(run->best) || bpt_run_is_link(run->best) ? "best" : "latest";
+    if (!which) which = bpt_run_leads(run, run->best) || bpt_run_is_link(run->best) ? "best" : "latest";
     const char *link = !strcmp(which, "best") ? run->best : !strcmp(which, "latest") ? run->latest : NULL;
     char name[64];
     snprintf(name, sizeof name, "step-%s", which);

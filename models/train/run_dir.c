@@ -5,11 +5,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
+#include "bpt/paths.h"
 #include "models/train/run_dir_internal.h"
 
 static void free_names(bpt_run_t *run) {
@@ -115,7 +115,7 @@ static bpt_status_t remove_all(const bpt_run_t *run) {
 // A run that was refused or could not be written leaves nothing behind, so that the same command can be tried again.
 static void remove_beginnings(const bpt_run_t *run) {
     char reason[1024];
-    if (!run->begins || bpt_folder_exists(run->latest)) return;
+    if (!run->begins || bpt_run_leads(run, run->latest)) return;
     snprintf(reason, sizeof reason, "%s", bpt_error_message());
     if (remove_all(run) != BPT_OK) bpt_warn("%s is left over from a run that did not begin; delete it", run->path);
     bpt_error_clear();
@@ -187,7 +187,7 @@ static bpt_status_t check_no_checkpoint(const bpt_run_t *run) {
     bool taken;
     BPT_TRY(bpt_run_has_checkpoints(run, &taken));
     const char *const links[] = {run->latest, run->best};
-    for (size_t i = 0; i < BPT_COUNT(links); ++i) taken |= bpt_folder_exists(links[i]) && bpt_run_linked_step(links[i]) < 0;
+    for (size_t i = 0; i < BPT_COUNT(links); ++i) taken |= bpt_run_leads(run, links[i]) && bpt_run_linked_step(links[i]) < 0;
     if (!taken) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE, "%s already holds a run; choose another folder, or go on with it by bpt train --resume", run->path);
 }
@@ -229,13 +229,13 @@ static bpt_status_t clean(const bpt_run_t *run) {
 }
 
 static bpt_status_t check_is_link(const bpt_run_t *run, const char *path) {
-    if (!bpt_folder_exists(path) || bpt_run_own_linked_step(run, path) >= 0) return BPT_OK;
+    if (!bpt_run_leads(run, path) || bpt_run_own_linked_step(run, path) >= 0) return BPT_OK;
     return bpt_fail(BPT_ERR_INPUT, "%s must be a link to a checkpoint of this run (was it copied without its links?); delete it", path);
 }
 
 // The best checkpoint is lost, but not the training: the next better one is `best` again.
 static bpt_status_t mend_best(const bpt_run_t *run) {
-    if (bpt_folder_exists(run->best) || !bpt_run_is_link(run->best)) return BPT_OK;
+    if (bpt_run_leads(run, run->best) || !bpt_run_is_link(run->best)) return BPT_OK;
     bpt_warn("%s led to no checkpoint and is removed; the next one that is better than all before is best again", run->best);
     return bpt_path_remove(run->best);
 }
@@ -245,7 +245,7 @@ static bpt_status_t mend_links(const bpt_run_t *run) {
     BPT_TRY(check_is_link(run, run->best));
     BPT_TRY(check_is_link(run, run->latest));
     BPT_TRY(mend_best(run));
-    if (bpt_folder_exists(run->latest)) return BPT_OK;
+    if (bpt_run_leads(run, run->latest)) return BPT_OK;
     int64_t *steps;
     size_t count;
     BPT_TRY(bpt_run_checkpoint_list(run, &steps, &count));
@@ -260,7 +260,7 @@ static bpt_status_t mend_links(const bpt_run_t *run) {
 
 static bpt_status_t lock(bpt_run_t *run, bool made) {
     const bpt_status_t status = bpt_folder_lock_acquire(run->path, &run->lock);
-    if (status != BPT_OK && made) rmdir(run->path);  // it goes if it is empty
+    if (status != BPT_OK && made) bpt_folder_drop(run->path);  // it goes if it is empty
     return status;
 }
 

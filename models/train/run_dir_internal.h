@@ -20,6 +20,7 @@ bool bpt_run_clean_up(const char *path);
 bpt_status_t bpt_run_drop_old_stop(const bpt_run_t *run) BPT_MUST_USE;
 bpt_status_t bpt_run_has_checkpoints(const bpt_run_t *run, bool *out) BPT_MUST_USE;
 bool bpt_run_is_link(const char *path);  // also one that leads nowhere
+bool bpt_run_leads(const bpt_run_t *run, const char *link);  // a link to a folder that exists, or such a folder itself
 // Step of the checkpoint that a link names, -1 when it is no link to one.
 int64_t bpt_run_linked_step(const char *link);
 // The same, -1 also where the link does not lead to that checkpoint of this run.

@@ -2,7 +2,6 @@
 // 0 success, 1 failure, 2 wrong usage, 3 a GPU was lost, 130 after Ctrl-C; SIGPIPE ends it where nobody reads its output any more. Knows
 // what commands are, not what they do.
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "tools/bpt/commands/team.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
+#include "tools/bpt/platform/system.h"
 #include "tools/bpt/signals.h"
 
 enum { EXIT_WRONG_USAGE = 2, EXIT_DEVICE_LOST = 3, EXIT_INTERRUPTED = 130 };
@@ -39,13 +39,6 @@ static bool guard_exit(void) {
     return !atexit(refuse_exit);
 }
 
-// As other filters end whose reader has seen enough: without a word, by the signal that was held off until all was put away.
-static void end_by_sigpipe(void) {
-    struct sigaction usual = {.sa_handler = SIG_DFL};
-    sigemptyset(&usual.sa_mask);
-    if (!sigaction(SIGPIPE, &usual, NULL)) raise(SIGPIPE);
-}
-
 static int exit_status_of(bpt_status_t status) {
     switch (status) {
     case BPT_OK: return EXIT_SUCCESS;
@@ -58,7 +51,7 @@ static int exit_status_of(bpt_status_t status) {
 
 static void report(bpt_status_t status) {
     if (status == BPT_OK || cli_team_is_silent()) return;
-    if (status == BPT_ERR_IO && cli_reader_has_gone()) end_by_sigpipe();
+    if (status == BPT_ERR_IO && cli_reader_has_gone()) cli_system_end_without_reader();  // without a word
     const bool coloured = bpt_log_colour(STDERR_FILENO);
     char text[4096];
     bpt_message_show(*bpt_error_message() ? bpt_error_message() : bpt_status_name(status), text, sizeof text);
@@ -67,12 +60,6 @@ static void report(bpt_status_t status) {
         return;
     }
     fprintf(stderr, "bpt: %serror:%s %s\n", coloured ? "\033[31m" : "", coloured ? "\033[0m" : "", text);
-}
-
-// A descriptor 0, 1 or 2 that is closed would be given to the next file opened, and output would go into that file.
-static void occupy_standard_streams(void) {
-    for (int fd = 0; fd <= 2; ++fd)
-        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) return;
 }
 
 // Whatever is written gets the folders above it, before any work: a run directory by bpt_run_create, a file here.
@@ -137,7 +124,7 @@ static bpt_status_t run(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    occupy_standard_streams();
+    cli_system_prepare_streams();
     bpt_status_t status = BPT_OK;
     if (!guard_exit() || !cli_signals_install()) status = bpt_fail(BPT_ERR_IO, "cannot handle signals: %s", strerror(errno));
     if (status == BPT_OK) status = run(argc, argv);

@@ -1,24 +1,21 @@
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "bpt/alloc.h"
 #include "bpt/json.h"
 #include "bpt/strbuf.h"
 #include "data/text/text.h"
 #include "tools/bpt/output.h"
+#include "tools/bpt/platform/system.h"
 
 int cli_columns(int fd, int fallback) {
-    struct winsize size;
-    return isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col > 20 ? size.ws_col : fallback;
+    const int columns = cli_system_columns(fd);
+    return columns > 20 ? columns : fallback;
 }
 
 bool cli_reader_has_gone(void) {
-    struct pollfd output = {.fd = STDOUT_FILENO};
-    return ferror(stdout) && poll(&output, 1, 0) == 1 && (output.revents & POLLERR);
+    return ferror(stdout) && cli_system_reader_has_gone();
 }
 
 bpt_status_t cli_flush_output(void) {

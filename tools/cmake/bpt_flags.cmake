@@ -2,6 +2,13 @@
 add_compile_options(-Wall -Wextra -Wshadow -Wvla -Wundef -Wpointer-arith $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> -Wno-missing-field-initializers -ffp-contract=fast
   -fno-math-errno -fno-trapping-math)
 add_compile_definitions(_GNU_SOURCE)
+if(WIN32)
+  add_compile_definitions(_POSIX_C_SOURCE=200809L)
+  add_compile_options(-Wno-format) # GCC takes Microsoft's formats for granted here; the ones used are C's, and checked where it knows that
+  add_compile_options($<$<COMPILE_LANGUAGE:C>:-include> $<$<COMPILE_LANGUAGE:C>:${CMAKE_SOURCE_DIR}/core/platform/windows/posix.h>)
+  include_directories(core/platform/windows/include)
+  add_link_options(-Wl,--stack,8388608) # as large as elsewhere, threads' too
+endif()
 if(BPT_SANITIZE)
   add_compile_options(-fsanitize=${BPT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${BPT_SANITIZE})

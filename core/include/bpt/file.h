@@ -61,7 +61,10 @@ BPT_API bpt_status_t bpt_folder_rename(const char *from, const char *to) BPT_MUS
 // Removes a file or a folder with all it holds; links are removed, not followed. Nothing there is fine.
 BPT_API bpt_status_t bpt_path_remove(const char *path) BPT_MUST_USE;
 // Makes `link` a symbolic link to `target` (kept as given, so usually relative); an old link is replaced in one step.
+// Where users may make none (Windows) it is a file whose one line is the target.
 BPT_API bpt_status_t bpt_link_swap(const char *link, const char *target) BPT_MUST_USE;
+// The target of either kind, wherever it leads; false: it is no link.
+BPT_API bool bpt_link_read(const char *link, char *target, size_t bytes);
 
 // Lock of a folder, through FOLDER/.lock: held until released or until the process ends, however it ends.
 // BPT_ERR_IO names the process that holds it.

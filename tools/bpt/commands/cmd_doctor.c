@@ -1,13 +1,14 @@
 // `bpt doctor`: what works on this machine, and how to mend what does not. Drivers are touched in child processes only.
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "backends/gpu/info.h"
 #include "backends/gpu/nodes.h"
 #include "bpt/alloc.h"
 #include "bpt/env.h"
+#include "bpt/file.h"
+#include "bpt/machine.h"
+#include "bpt/paths.h"
 #include "bpt/platforms.h"
 #include "bpt/ranks.h"
 #include "tools/bpt/devices/child.h"
@@ -29,10 +30,9 @@ typedef struct {
 
 // ---- The machine
 static void check_machine(void) {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     const char *threads = getenv("OMP_NUM_THREADS");
     const int system = bpt_system_here();
-    printf("machine\n  %ld cores online, %.1f GiB of memory\n", cores, (double)pages * (double)page / (1 << 30));
+    printf("machine\n  %d cores online, %.1f GiB of memory\n", bpt_machine_processors(), (double)bpt_machine_memory_bytes() / (1 << 30));
     printf("  packages: as on %s (docs/platforms.md)\n", system < 0 ? "none of the known systems" : bpt_systems[system].name);
     if (threads && *threads) printf("  OMP_NUM_THREADS=%s decides the number of threads; unset it to use all fast cores\n", threads);
     if (bpt_ranks_find_mpi() == BPT_OK)
@@ -45,15 +45,15 @@ static void check_machine(void) {
 static void check_render_nodes(void) {
     enum { MOST = 16 };
     bpt_device_info_t forbidden[MOST];
-    glob_t nodes;
+    char **nodes;
+    size_t n_nodes;
     int count = 0;
-    if (glob("/dev/dri/renderD*", 0, NULL, &nodes)) {
-        printf("  no GPU device nodes (/dev/dri/renderD*); in a container pass them with --device /dev/dri\n");
-        return;
-    }
-    for (size_t i = 0; i < nodes.gl_pathc; ++i)
-        if (!access(nodes.gl_pathv[i], R_OK | W_OK)) printf("  %s can be used\n", nodes.gl_pathv[i]);
-    globfree(&nodes);
+    if (!bpt_gpu_node_files) return;
+    if (bpt_paths_matching(bpt_gpu_node_files, &nodes, &n_nodes) != BPT_OK) return bpt_error_clear();
+    if (!n_nodes) printf("  no GPU device nodes (%s); in a container pass them with --device /dev/dri\n", bpt_gpu_node_files);
+    for (size_t i = 0; i < n_nodes; ++i)
+        if (bpt_gpu_node_opens(nodes[i])) printf("  %s can be used\n", nodes[i]);
+    bpt_names_free(nodes, n_nodes);
     bpt_gpu_list_forbidden(forbidden, MOST, &count);
     for (int i = 0; i < count && i < MOST; ++i) printf("  %s: %s\n", forbidden[i].name, forbidden[i].reason);
 }

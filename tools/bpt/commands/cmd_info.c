@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include <jansson.h>
@@ -11,6 +10,7 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/json.h"
+#include "bpt/paths.h"
 #include "bpt/safetensors.h"
 #include "models/config/config_json.h"
 #include "models/config/config_names.h"
@@ -76,10 +76,11 @@ static bpt_status_t open_file(const cli_options_t *o, info_t *info) {
 }
 
 static bpt_status_t find_out(const cli_options_t *o, info_t *info) {
-    struct stat file;
+    bpt_path_info_t file;
     struct tm time;
     BPT_TRY(bpt_file_exists(o->arguments[0]) ? open_file(o, info) : open_run(o, info));
-    if (!stat(info->weights, &file) && gmtime_r(&file.st_mtime, &time))
+    const time_t seconds = bpt_path_info(info->weights, &file) ? (time_t)file.seconds : -1;
+    if (seconds >= 0 && gmtime_r(&seconds, &time))
         strftime(info->written, sizeof info->written, "%Y-%m-%dT%H:%M:%SZ", &time);
     BPT_TRY(list_types(info));
     return count_parameters(info);

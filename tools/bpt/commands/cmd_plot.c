@@ -3,13 +3,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "models/train/metrics.h"
 #include "tools/bpt/options/command.h"
+#include "tools/bpt/platform/system.h"
 #include "tools/bpt/report/chart.h"
 #include "tools/bpt/report/confusion_picture.h"
 #include "tools/bpt/report/plot_lines.h"
@@ -262,20 +262,13 @@ static bpt_status_t fill_metric(chart_t *chart, const plot_run_t *runs, int n_ru
 static bpt_status_t convert(const char *svg, size_t length, FILE *in, FILE *out) {
     if (fwrite(svg, 1, length, in) != length || fflush(in) || fseek(in, 0, SEEK_SET))
         return bpt_fail(BPT_ERR_IO, "cannot write a temporary file: %s", strerror(errno));
-    const pid_t pid = fork();
-    if (pid < 0) return bpt_fail(BPT_ERR_IO, "cannot start rsvg-convert: %s", strerror(errno));
-    if (!pid) {
-        if (dup2(fileno(in), STDIN_FILENO) < 0 || dup2(fileno(out), STDOUT_FILENO) < 0) _exit(126);
-        execlp("rsvg-convert", "rsvg-convert", "--format", "png", (char *)NULL);
-        _exit(127);
-    }
+    static const char *const program[] = {"rsvg-convert", "--format", "png", NULL};
     int status;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+    if (!cli_system_filter(program, in, out, &status)) return bpt_fail(BPT_ERR_IO, "cannot start rsvg-convert: %s", strerror(errno));
+    if (status == 127)
         return bpt_fail(BPT_ERR_UNAVAILABLE,
                         "PNG needs the program rsvg-convert (Debian: sudo apt-get install librsvg2-bin); an .svg needs nothing");
-    if (!WIFEXITED(status) || WEXITSTATUS(status)) return bpt_fail(BPT_ERR_IO, "rsvg-convert failed to make the PNG");
+    if (status) return bpt_fail(BPT_ERR_IO, "rsvg-convert failed to make the PNG");
     return BPT_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "tools/bpt/commands/typed_lines.h"
 #include "tools/bpt/options/options.h"
 #include "tools/bpt/output.h"
+#include "tools/bpt/platform/system.h"
 #include "tools/bpt/signals.h"
 
 enum { DEFAULT_CONTEXT = 4096, LEAST_CONTEXT = 16, EXIT_INTERRUPTED = 130 };
@@ -28,16 +29,13 @@ typedef struct {
 // ---- Ctrl-C at a terminal ends the answer, not the program; once more before that has happened ends the program.
 static volatile sig_atomic_t stop_answer;
 
-static void on_ctrl_c(int signal_number) {
-    (void)signal_number;
+static void on_ctrl_c(void) {
     if (stop_answer) _exit(EXIT_INTERRUPTED);
     stop_answer = 1;
 }
 
 static bpt_status_t watch_ctrl_c(void) {
-    struct sigaction action = {.sa_handler = on_ctrl_c, .sa_flags = SA_RESTART | SA_ONSTACK};
-    sigemptyset(&action.sa_mask);
-    return sigaction(SIGINT, &action, NULL) ? bpt_fail(BPT_ERR_IO, "cannot handle Ctrl-C") : BPT_OK;
+    return cli_system_on_ctrl_c(on_ctrl_c) ? BPT_OK : bpt_fail(BPT_ERR_IO, "cannot handle Ctrl-C");
 }
 
 // ---- The text

@@ -2,14 +2,13 @@
 #include "tools/bpt/commands/team.h"
 
 #include <jansson.h>
-#include <sched.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bpt/alloc.h"
 #include "bpt/checksum.h"
 #include "bpt/json.h"
 #include "bpt/log.h"
+#include "bpt/machine.h"
 #include "tools/bpt/options/options.h"
 
 static bpt_ranks_t *joined;
@@ -19,11 +18,9 @@ static bool together = true;  // so far every failure came to all ranks
 
 // Cores for one of `ranks` processes. mpirun has given each its own, or all of them may use all cores.
 static int64_t own_cores(int ranks) {
-    cpu_set_t usable;
-    const long all = sysconf(_SC_NPROCESSORS_ONLN);
-    if (sched_getaffinity(0, sizeof usable, &usable)) return 0;
-    const int mine = CPU_COUNT(&usable);
-    if (mine < all) return mine;
+    int numbers[4096];
+    const int mine = bpt_machine_own_processors(numbers, (int)BPT_COUNT(numbers));
+    if (mine < bpt_machine_processors()) return mine;
     return mine / ranks > 0 ? mine / ranks : 1;
 }
 
@@ -75,7 +72,8 @@ static const char *difference(const bpt_checksum_t *mine, const bpt_checksum_t *
 }
 
 static bpt_status_t sum_of_program(bpt_checksum_t *out) {
-    if (bpt_checksum_read("/proc/self/exe", out) != BPT_OK)  // a system without /proc
+    char program[4096];
+    if (!bpt_machine_program(program, sizeof program) || bpt_checksum_read(program, out) != BPT_OK)
         *out = bpt_checksum_of(BPT_VERSION_STRING, strlen(BPT_VERSION_STRING));
     return BPT_OK;
 }

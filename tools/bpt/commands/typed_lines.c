@@ -2,8 +2,6 @@
 // that signals are ours and reach us between two keys.
 #include "tools/bpt/commands/typed_lines.h"
 
-#include <dlfcn.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +9,9 @@
 
 #include "bpt/alloc.h"
 #include "bpt/env.h"
+#include "bpt/library.h"
 #include "tools/bpt/options/options.h"
+#include "tools/bpt/platform/system.h"
 #include "tools/bpt/signals.h"
 
 enum { BLOCK_BYTES = 1 << 16, LOOK_MS = 200 };
@@ -38,15 +38,15 @@ struct cli_typed_lines {
 // ---- The library
 
 static bool bind_editor(void *library, editor_t *e) {
-    *(void **)&e->install = dlsym(library, "rl_callback_handler_install");
-    *(void **)&e->remove = dlsym(library, "rl_callback_handler_remove");
-    *(void **)&e->read_char = dlsym(library, "rl_callback_read_char");
-    *(void **)&e->add_history = dlsym(library, "add_history");
-    int *catches = dlsym(library, "rl_catch_signals");
-    FILE **output = dlsym(library, "rl_outstream");
+    *(void **)&e->install = bpt_library_symbol(library, "rl_callback_handler_install");
+    *(void **)&e->remove = bpt_library_symbol(library, "rl_callback_handler_remove");
+    *(void **)&e->read_char = bpt_library_symbol(library, "rl_callback_read_char");
+    *(void **)&e->add_history = bpt_library_symbol(library, "add_history");
+    int *catches = bpt_library_symbol(library, "rl_catch_signals");
+    FILE **output = bpt_library_symbol(library, "rl_outstream");
     int (*insert)(int, int) = NULL, (*bind)(int, int (*)(int, int)) = NULL;
-    *(void **)&insert = dlsym(library, "rl_insert");
-    *(void **)&bind = dlsym(library, "rl_bind_key");
+    *(void **)&insert = bpt_library_symbol(library, "rl_insert");
+    *(void **)&bind = bpt_library_symbol(library, "rl_bind_key");
     if (!e->install || !e->remove || !e->read_char || !e->add_history || !catches || !output) return false;
     *catches = 0;
     *output = stderr;                        // results alone go to stdout
@@ -56,15 +56,11 @@ static bool bind_editor(void *library, editor_t *e) {
 
 // *found: whether there is an editor. One that was asked for must be there.
 static bpt_status_t open_editor(editor_t *e, bool *found) {
-    static const char *const names[] = {"libreadline.so.8", "libedit.so.2", NULL};
     const char *own = bpt_env_text("BPT_READLINE_LIBRARY");
     *found = false;
     if (own && !strcmp(own, "none")) return BPT_OK;
-    const char *const asked[] = {own, NULL};
-    for (const char *const *name = own ? asked : names; *name && !*found; ++name) {
-        void *library = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
-        *found = library && bind_editor(library, e);
-    }
+    void *library = bpt_library_open(BPT_LIBRARY_READLINE, own);
+    *found = library && bind_editor(library, e);
     if (*found || !own) return BPT_OK;
     return bpt_fail(BPT_ERR_UNAVAILABLE, "BPT_READLINE_LIBRARY: %s is no library for editing lines; give another one, or none", own);
 }
@@ -96,12 +92,11 @@ bool cli_typed_lines_by_hand(const cli_typed_lines_t *l) { return l->by_hand; }
 
 // Until something has come; *ctrl_c: before that Ctrl-C came.
 static bpt_status_t wait_for_input(const cli_typed_lines_t *l, bool *ctrl_c) {
-    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
     for (;;) {
-        const int ready = poll(&input, 1, LOOK_MS);  // a signal just before it would not wake it
+        const bool ready = cli_system_wait_for_input(LOOK_MS);  // a signal just before it would not wake it
         if (cli_interrupted) return bpt_fail(BPT_ERR_INTERRUPTED, "stopped");
         *ctrl_c = *l->interrupted;
-        if (*ctrl_c || ready > 0) return BPT_OK;
+        if (*ctrl_c || ready) return BPT_OK;
     }
 }
 

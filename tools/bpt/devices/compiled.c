@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "bpt/alloc.h"
+#include "bpt/machine.h"
 #include "tools/bpt/devices/child.h"
 #include "tools/bpt/devices/workloads.h"
 
@@ -181,7 +182,7 @@ static bpt_status_t run_parts(const task_t *wanted, cli_kernels_t *part, cli_ker
 }
 
 static int parts_of(const cli_compile_t *wanted) {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN), parts = wanted->processes ? (long)wanted->processes : cores;
+    const long cores = bpt_machine_processors(), parts = wanted->processes ? (long)wanted->processes : cores;
     return parts < 1 ? 1 : parts > MOST_PARTS ? MOST_PARTS : (int)parts;
 }
 

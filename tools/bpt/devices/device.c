@@ -2,11 +2,11 @@
 #include "tools/bpt/devices/device.h"
 
 #include <ctype.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/gpu/nodes.h"
 #include "bpt/alloc.h"
 #include "bpt/env.h"
 #include "bpt/log.h"
@@ -103,16 +103,8 @@ static bpt_status_t choose_in(const bpt_backend_t *backend, const char *wanted, 
 
 // Without a device file there is no GPU, and no driver needs to be asked, which takes time. BPT_PROBE=1 asks all the same.
 static bool machine_has_gpu(void) {
-    static const char *const files[] = {"/dev/dri/renderD*", "/dev/nvidia*", "/dev/dxg"};
     const char *asked = getenv("BPT_PROBE");
-    bool found = asked && !strcmp(asked, "1");
-    for (size_t i = 0; i < BPT_COUNT(files) && !found; ++i) {
-        glob_t names;
-        if (glob(files[i], GLOB_NOSORT, NULL, &names)) continue;
-        found = names.gl_pathc > 0;
-        globfree(&names);
-    }
-    return found;
+    return (asked && !strcmp(asked, "1")) || bpt_gpu_may_be_there();
 }
 
 // Without --device auto takes discrete GPUs and the CPU alone: integrated GPUs are often slower than the CPU beside them, software devices

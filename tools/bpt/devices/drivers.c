@@ -2,13 +2,10 @@
 #include "tools/bpt/devices/drivers.h"
 
 #include <ctype.h>
-#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "backends/gpu/cache.h"
@@ -17,6 +14,8 @@
 #include "bpt/env.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
+#include "bpt/machine.h"
+#include "bpt/paths.h"
 #include "tools/bpt/devices/child.h"
 
 enum { MOST_DEVICES = 32 };
@@ -64,9 +63,7 @@ static bpt_status_t put_into_folder(const char *folder, int i, const bpt_driver_
 }
 
 static bpt_status_t make_folder(const cli_drivers_t *d, const bool *takes, char *folder, size_t bytes) {
-    const char *base = getenv("TMPDIR");
-    snprintf(folder, bytes, "%.40s/bpt-XXXXXX", base && *base && strlen(base) <= 40 ? base : "/tmp");
-    if (!mkdtemp(folder)) return bpt_fail(BPT_ERR_IO, "cannot make a folder in %s for the list of drivers", base && *base ? base : "/tmp");
+    if (!bpt_folder_temporary(folder, bytes)) return bpt_fail(BPT_ERR_IO, "cannot make the folder %s for the list of drivers", folder);
     for (int i = 0; i < d->count; ++i)
         if (takes[i]) BPT_TRY(put_into_folder(folder, i, &d->file[i]));
     return BPT_OK;
@@ -287,18 +284,22 @@ static void put(char *text, const char *format, const char *a, const char *b) {
 }
 
 static void put_file(char *text, const char *path) {
-    struct stat file;
+    bpt_path_info_t file;
     char numbers[80] = "none";
-    if (*path && !stat(path, &file))
-        snprintf(numbers, sizeof numbers, "%lld %lld.%09ld", (long long)file.st_size, (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+    if (*path && bpt_path_info(path, &file))
+        snprintf(numbers, sizeof numbers, "%lld %lld.%09d", (long long)file.bytes, (long long)file.seconds, (int)file.nanoseconds);
     put(text, "%s %s\n", path, numbers);
 }
 
 static void put_nodes(char *text, const char *pattern) {
-    glob_t names;
-    if (glob(pattern, 0, NULL, &names)) return;
-    for (size_t i = 0; i < names.gl_pathc; ++i) put(text, "%s%s\n", names.gl_pathv[i], "");
-    globfree(&names);
+    char **names;
+    size_t count;
+    if (bpt_paths_matching(pattern, &names, &count) != BPT_OK) {
+        bpt_error_clear();
+        return;
+    }
+    for (size_t i = 0; i < count; ++i) put(text, "%s%s\n", names[i], "");
+    bpt_names_free(names, count);
 }
 
 static void put_variable(char *text, const char *name) {
@@ -310,13 +311,13 @@ static void put_variable(char *text, const char *name) {
 static bpt_status_t key_of(const bpt_backend_t *backend, const cli_drivers_t *d, bpt_cache_key_t *key) {
     static const char *const asked[] = {"RUSTICL_ENABLE", "RADV_FORCE_FAMILY", "AMDGPU_GPU_ID"};  // of Mesa: which devices there are
     char *text, library[32];
-    struct utsname system;
+    char system[256];
     BPT_TRY(bpt_alloc(MOST_TEXT, 1, &text));
     for (int i = 0; i < d->count; ++i) {
         put_file(text, d->file[i].path);
         put_file(text, d->file[i].library);
     }
-    if (!uname(&system)) put(text, "%s %s\n", system.release, system.machine);
+    if (bpt_machine_system(system, sizeof system)) put(text, "%s%s\n", system, "");
     put_nodes(text, "/dev/dri/*");
     put_nodes(text, "/dev/nvidia*");
     put_variable(text, "LD_LIBRARY_PATH");

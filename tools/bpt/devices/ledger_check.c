@@ -1,7 +1,6 @@
 // See ledger_check.h.
 #include "tools/bpt/devices/ledger_check.h"
 
-#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,8 @@
 #include "backends/gpu/info.h"
 #include "bpt/alloc.h"
 #include "bpt/backend.h"
+#include "bpt/file.h"
+#include "bpt/paths.h"
 #include "tools/bpt/devices/ledger.h"
 #include "tools/bpt/devices/ledger_page.h"
 #include "tools/bpt/devices/probe.h"
@@ -83,9 +84,11 @@ static bpt_status_t compile_by(check_t *c, const bpt_backend_t *backend, const c
 // By RADV, which then is the only driver. A shim is loaded before this program or not at all, so one run has one pretended GPU.
 static bpt_status_t compile_by_radv(check_t *c, const bpt_backend_t *backend, const char *const *families) {
     const char *file = getenv("BPT_RADV_ICD"), *pretended = getenv("AMDGPU_GPU_ID");
-    glob_t found = {0};
+    char **found;
+    size_t n_found;
+    BPT_TRY(bpt_paths_matching("/usr/share/vulkan/icd.d/radeon_icd*.json", &found, &n_found));
     bpt_status_t status = BPT_OK;
-    if (!file && !glob("/usr/share/vulkan/icd.d/radeon_icd*.json", 0, NULL, &found)) file = found.gl_pathv[0];
+    if (!file && n_found) file = found[0];
     if (file && pretended && !strcmp(pretended, c->target)) status = compile_by(c, backend, file, NULL);
     for (int i = 0; file && !pretended && i < 2 && families[i] && !c->now->count && status == BPT_OK; ++i)
         status = compile_by(c, backend, file, families[i]);
@@ -95,7 +98,7 @@ static bpt_status_t compile_by_radv(check_t *c, const bpt_backend_t *backend, co
                         "AMDGPU_GPU_ID=%s bpt doctor --ledger %s --device %s"
                       : "Mesa's RADV is not installed",
                  c->target, c->o->tool.ledger, c->target);
-    globfree(&found);
+    bpt_names_free(found, n_found);
     return status;
 }
 
