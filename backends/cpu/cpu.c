@@ -72,8 +72,9 @@ static bpt_status_t cpu_enumerate(bpt_device_info_t *infos, int capacity, int *c
     }
     know_machine();
     const char *onednn = bpt_onednn_version();
-    snprintf(info->driver, sizeof info->driver, "OpenBLAS (%s kernels)%s%s", bpt_openblas.openblas_get_corename(),
-             *onednn ? ", oneDNN " : "", onednn);
+    char products[128];
+    bpt_openblas_describe(products, sizeof products);
+    snprintf(info->driver, sizeof info->driver, "%s%s%s", products, *onednn ? ", oneDNN " : "", onednn);
     snprintf(info->features, sizeof info->features, "%s", machine.features);
     info->memory_bytes = bpt_machine_memory_bytes();
     info->max_buffer_bytes = info->memory_bytes;

@@ -9,6 +9,7 @@
 #include "backends/cpu/gemm_operands.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/openblas.h"
+#include "backends/cpu/own_product.h"
 
 enum { TILE_ROWS = 512, TILE_COLUMNS = 2048, MIN_ROWS = 128, MIN_COLUMNS = 256, LINES = 16, MAX_K = 1 << 24 };
 enum { LAID_OUT_ROWS = 1024 };
@@ -161,6 +162,10 @@ static char *own_scratch(const job_t *j, int thread) {
 }
 
 static void call_blas(const bpt_gemm_t *g, const bpt_onednn_product_t *p, const float *a, const float *b, float *c) {
+    if (bpt_openblas_is_replaced()) {
+        bpt_own_product(p, a, b, c);
+        return;
+    }
     const float beta = p->accumulate ? 1 : 0;
     const int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb;
     if (g->m > 1) {

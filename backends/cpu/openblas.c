@@ -20,7 +20,7 @@ bpt_openblas_t bpt_openblas;
 enum { MOST_BUFFERS = 256 };  // its smallest table of buffers has room for no more than this
 
 static struct {
-    bool loaded, suits_processor;
+    bool loaded, replaced, suits_processor;
     char reason[512];  // why it cannot be opened whatever the memory; "" while that is not known
     void *(*take)(int);
     void (*give)(void *);
@@ -77,8 +77,17 @@ static bool kernels_suit(const char *kernels) {
     return strcmp(kernels, "Prescott") != 0;
 }
 
+static bool is_off(void) {
+    const char *named = getenv("BPT_OPENBLAS_LIBRARY");
+    return named && !strcmp(named, "none");
+}
+
 static void load(void) {
     void *handle = bpt_library_open(BPT_LIBRARY_OPENBLAS, getenv("BPT_OPENBLAS_LIBRARY"));
+    if (!handle && bpt_platform_has_none(BPT_NEED_OPENBLAS)) {
+        state.loaded = state.replaced = true;
+        return;
+    }
     if (!handle) {
         snprintf(state.reason, sizeof state.reason, "OpenBLAS was not found (%s); %s, or name its file in BPT_OPENBLAS_LIBRARY", bpt_library_error(),
                  bpt_platform_remedy(BPT_NEED_OPENBLAS));
@@ -104,6 +113,7 @@ static void load(void) {
 }
 
 static bpt_status_t load_once(int threads) {
+    if (is_off()) state.loaded = state.replaced = true;
     if (!state.loaded && !*state.reason) {
         const int own = bpt_processors();  // its constructor may take a buffer for each processor
         BPT_TRY(check_room(LIBRARY_BYTES, most(own, threads) < MOST_BUFFERS ? most(own, threads) + 1 : MOST_BUFFERS, threads, threads));
@@ -113,6 +123,15 @@ static bpt_status_t load_once(int threads) {
         if (after > before) state.buffers = most((int)((after - before) / BUFFER_BYTES) - 1, 0);  // it keeps one to itself
     }
     return state.loaded ? BPT_OK : bpt_fail(BPT_ERR_UNAVAILABLE, "%s", state.reason);
+}
+
+bool bpt_openblas_is_replaced(void) { return state.replaced; }
+
+void bpt_openblas_describe(char *text, size_t bytes) {
+    if (state.replaced)
+        snprintf(text, bytes, "own products");
+    else
+        snprintf(text, bytes, "OpenBLAS (%s kernels)", bpt_openblas.openblas_get_corename());
 }
 
 bool bpt_openblas_suits_processor(void) { return state.suits_processor; }
@@ -135,6 +154,7 @@ static void map_buffers(int count) {
 static bpt_status_t reserve(int threads) {
     const int stacks = threads < MOST_BUFFERS ? threads : MOST_BUFFERS;
     BPT_TRY(load_once(stacks));
+    if (state.replaced) return BPT_OK;
     const int wanted = state.threads + threads < MOST_BUFFERS ? state.threads + threads : MOST_BUFFERS;
     BPT_TRY(check_room(0, most(wanted - state.buffers, 0), stacks, threads));
     map_buffers(wanted);
@@ -152,6 +172,6 @@ bpt_status_t bpt_openblas_open(int threads) {
 
 void bpt_openblas_close(int threads) {
     pthread_mutex_lock(&mutex);
-    state.threads -= threads;
+    if (!state.replaced) state.threads -= threads;
     pthread_mutex_unlock(&mutex);
 }

@@ -26,6 +26,11 @@ extern bpt_openblas_t bpt_openblas;
 bpt_status_t bpt_openblas_load(void) BPT_MUST_USE;
 // Memory for the products of `threads` more threads, each until it is given back, and room for their stacks.
 bpt_status_t bpt_openblas_open(int threads) BPT_MUST_USE;
+// Whether there is none and this project's own products (own_product.h) stand in for it: by BPT_OPENBLAS_LIBRARY=none, or because none was
+// found on a system that has no package of it. Known after bpt_openblas_load.
+bool bpt_openblas_is_replaced(void);
+// What multiplies, for people: "OpenBLAS (Zen kernels)".
+void bpt_openblas_describe(char *text, size_t bytes);
 // Whether its kernels suit the processor. For one that is newer than itself it takes kernels of 2004 (Prescott), without AVX: OpenBLAS 0.3.21
 // of Debian 12 on an Intel Emerald Rapids multiplies at an eighth of the speed. OPENBLAS_CORETYPE names other kernels. Its kernels with
 // AVX-512 are made for Intel's processors: on AMD's Zen 4 they reach 190 GFLOP/s in weight gradients, and oneDNN's 218.

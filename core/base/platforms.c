@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bpt/env.h"
+#include "bpt/machine.h"
 
 const bpt_system_t bpt_systems[] = {
 #define BPT_SYSTEM(name, id, least, tried) {name, id, least, tried},
@@ -43,7 +44,8 @@ static bool read_release(release_t *out) {
     char line[256], version[32] = "";
     FILE *file = fopen(other ? other : "/etc/os-release", "r");
     *out = (release_t){.id = ""};
-    if (!file) return false;
+    if (!file) snprintf(out->id, sizeof out->id, "%s", bpt_machine_os());
+    if (!file) return *out->id != '\0';
     while (fgets(line, sizeof line, file)) {
         take_value(line, "ID", out->id, sizeof out->id);
         take_value(line, "ID_LIKE", out->like, sizeof out->like);
@@ -111,6 +113,11 @@ static void put_others(char *text, bpt_need_t need) {
         if (i + 1 < BPT_SYSTEMS && !strcmp(bpt_systems[i].id, bpt_systems[i + 1].id)) continue;
         if (put_packages(names, need, i, false)) put(text, *text ? "; %s: %s" : "install it: %s: %s", bpt_systems[i].name, names);
     }
+}
+
+bool bpt_platform_has_none(bpt_need_t need) {
+    const int here = bpt_system_here();
+    return here >= 0 && has_none(need, here);
 }
 
 static void make_remedies(void) {

@@ -15,6 +15,8 @@ BPT_API bool bpt_machine_room(uint64_t *total_bytes, uint64_t *available_bytes);
 // The processor's name, and its features as Linux names them, with spaces between them; false: not known.
 BPT_API bool bpt_machine_processor(char *name, size_t bytes);
 BPT_API bool bpt_machine_features(char *words, size_t bytes);
+// "windows", or "" where a file names the system (/etc/os-release).
+BPT_API const char *bpt_machine_os(void);
 // The operating system's version and architecture, one text; the path of the program that runs. False: not known.
 BPT_API bool bpt_machine_system(char *text, size_t bytes);
 BPT_API bool bpt_machine_program(char *path, size_t bytes);

@@ -27,7 +27,7 @@ typedef enum {
     BPT_NEEDS
 } bpt_need_t;
 
-enum { BPT_SYSTEMS = 5 };
+enum { BPT_SYSTEMS = 6 };
 
 typedef struct {
     const char *name, *id;  // NULL after the last
@@ -45,11 +45,14 @@ typedef struct {
 BPT_API extern const bpt_system_t bpt_systems[];
 BPT_API extern const bpt_packages_t bpt_packages[];
 
-// The place of the system at hand among bpt_systems, by /etc/os-release or the file that BPT_OS_RELEASE names; -1: it is none of them.
+// The place of the system at hand among bpt_systems, by /etc/os-release or the file that BPT_OS_RELEASE names, on Windows without one; -1: it
+// is none of them.
 BPT_API int bpt_system_here(void);
 // What to install here, half a sentence: "on Debian 13 install pocl-opencl-icd (processors)"; on a system that is not known what the others
 // call it. Stays valid.
 BPT_API const char *bpt_platform_remedy(bpt_need_t need);
+// Whether the system at hand is known to have no package of it.
+BPT_API bool bpt_platform_has_none(bpt_need_t need);
 
 BPT_END_DECLS
 

@@ -63,6 +63,8 @@ bool bpt_machine_features(char *words, size_t bytes) {
     return read_cpuinfo("flags", words, bytes) || read_cpuinfo("Features", words, bytes);
 }
 
+const char *bpt_machine_os(void) { return ""; }
+
 bool bpt_machine_system(char *text, size_t bytes) {
     struct utsname system;
     if (uname(&system)) return false;

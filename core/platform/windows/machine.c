@@ -52,6 +52,8 @@ bool bpt_machine_features(char *words, size_t bytes) {
     return true;
 }
 
+const char *bpt_machine_os(void) { return "windows"; }
+
 // What it says of its version without a manifest that names it would be that of Windows 8.
 bool bpt_machine_system(char *text, size_t bytes) {
     char version[64];
