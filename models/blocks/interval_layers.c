@@ -64,6 +64,7 @@ static bool by_pieces_with_gradients(const layers_t *l) {
     return l->e->pieces.gradients && l->e->pieces.chunk_rows && !l->reading;  // pieces know no memory
 }
 
+static bool roots_read_leaves_alone(const bpt_encoder_t *e) { return !bpt_intervals_spans_read_themselves(&e->graph); }
 static bool has_zero_spans(const layers_t *l, int layer) { return layer == 0 && l->e->rows > l->e->leaf_rows; }
 static bpt_place_t pool_place(const layers_t *l) { return (bpt_place_t){l->e->own[POOL_KEYS].value, l->e->batch}; }
 
@@ -155,9 +156,10 @@ static void run_root_layer(const layers_t *l, int layer, streams_t *s, const cha
     s->roots = out[1];
 }
 
+// Where roots are wanted here, they read themselves as all spans do, and are nodes like the others to the end.
 static void run_token_layer(const layers_t *l, int layer, streams_t *s, const char *prefix) {
     const bool last = layer == bpt_model_layers(l->b->config) - 1;
-    bpt_self_t sets[] = {last ? leaves_only(l, layer, s->x) : all_nodes(l, layer, s->x)};
+    bpt_self_t sets[] = {last && !l->roots ? leaves_only(l, layer, s->x) : all_nodes(l, layer, s->x)};
     run_layer(l, sets, 1, prefix, &s->x);
 }
 
@@ -229,12 +231,13 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e) {
         }
         bpt_graph_region_begin(b->g);
         s.x = input_of(&l, i, s.x);
-        if (l.roots && i >= layers - 2)
+        if (l.roots && roots_read_leaves_alone(e) && i >= layers - 2)
             run_root_layer(&l, i, &s, prefix);
         else
             run_token_layer(&l, i, &s, prefix);
         bpt_graph_region_end(b->g);
         if (!bpt_encoder_wants(e, i)) continue;
+        if (l.roots && !roots_read_leaves_alone(e)) s.roots = take_roots(&l, s.x);
         const bpt_encoded_t out = encoded(&l, &s);
         bpt_encoder_emit(b, e, i, &out);
     }
@@ -280,9 +283,9 @@ static void stage_keys(const bpt_encoder_t *e, const bpt_batch_t *batch) {
         for (int64_t node = 0; node < nodes; ++node) e->own[ROW_KEYS].data[2 * row_of(e, s, node) + 1] = batch->sequences[s];
 }
 
-// The root by true length. Before the first layer only leaves have rows.
+// The root by true length. Of two layers or less, roots are taken before the first one, where only leaves have rows.
 static void stage_roots(const bpt_encoder_t *e, const bpt_batch_t *batch) {
-    const bool leaves_only = bpt_model_layers(e->options.config) <= 2;
+    const bool leaves_only = bpt_model_layers(e->options.config) <= 2 && roots_read_leaves_alone(e);
     for (int64_t s = 0; s < e->batch; ++s) {
         const int64_t root = bpt_root_node(&e->graph, batch->side[e->stack.side].lengths[s]);
         e->own[ROOT_ROWS].data[s] = leaves_only && root >= e->n ? BPT_NO_ROW : (uint32_t)row_of(e, s, root);

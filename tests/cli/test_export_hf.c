@@ -203,8 +203,6 @@ static void what_python_cannot_compute_is_refused(void **state) {
     test_succeed("train --task regress --data summation --n 6 --sum 2 --examples 20 --model star --out %s " SMALL, test_path("regress"));
     test_succeed("train --task classify --model tree --data %s --out %s " SMALL, trees, test_path("tree"));
     test_succeed("train --task classify --ngram-max 3 --ngram-rows 30 --data %s --out %s " SMALL, labelled, test_path("ngrams"));
-    test_succeed("train --task classify --model segtree --span-self --data %s --out %s " SMALL, labelled, test_path("itself"));
-    test_refused(2, "(--span-self)", "export %s --format hf --out %s", test_path("itself"), folder);
     test_refused(2, "is for language models, classifiers and taggers", "export %s --format hf --out %s", test_path("pair"), folder);
     test_refused(2, "is for language models, classifiers and taggers", "export %s --format hf --out %s", test_path("regress"), folder);
     test_refused(2, "reads trees", "export %s --format hf --out %s", test_path("tree"), folder);

@@ -32,6 +32,8 @@ CASES = {
     "classify-bpt-subword": ("classify", "subword", "--model bpt --d-ff 24 --k 2 --subwords 60 --d-mlp 10"),
     "classify-segtree": ("classify", "word", "--model segtree --d-ff 24"),
     "classify-segtree-max": ("classify", "word", "--model segtree --d-ff 24 --pool max"),
+    "classify-segtree-self": ("classify", "word", "--model segtree --d-ff 24 --span-self"),
+    "lm-segtree-self": ("lm", "byte", "--model segtree --d-ff 24 --context 24 --span-self"),
     "classify-dense": ("classify", "word", "--model transformer --d-ff 24 --positions relative"),
     "classify-window": ("classify", "word", "--model transformer --d-ff 24 --attention window --window 2 --positions none"),
     "classify-star": ("classify", "word", "--model star --d-mlp 10 --head-dim 6 --max-positions 400"),

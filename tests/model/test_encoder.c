@@ -329,6 +329,42 @@ static void gradients_of_every_language_model_agree_with_differences(void **stat
     (void)state;
     with_each(BPT_TASK_LM, check_gradient);
 }
+// Two layers more whose outputs are zero change a state by the epsilon of its norms alone. The layers of a root that reads leaves alone are
+// computed in another way at the end of the stack than before it: with them the first layers are computed as those of all nodes.
+static void roots_of_few_layers_are_those_of_many(void **state) {
+    (void)state;
+    static const char *const last[] = {"attn.out_proj.weight", "ffn.fc2.weight", "ffn.fc2.bias"};
+    static const float zeros[4096];
+    const uint32_t lengths[] = {21, 2, 32};
+    bpt_device_t *device = fixture_open("cpu");
+    for (size_t v = 0; v < BPT_COUNT(variants); ++v) {
+        bpt_model_config_t c = config_of(&variants[v], BPT_TASK_CLASSIFY);
+        bpt_runner_t *few = fixture_runner(&c, device, (bpt_runner_options_t){0});
+        char name[80];
+        const int32_t layers = c.layers;
+        c.layers += 2;
+        bpt_runner_t *many = fixture_runner(&c, device, (bpt_runner_options_t){0});
+        const bpt_params_t *params = bpt_runner_params(few);
+        for (size_t i = 0; i < params->count; ++i) {
+            assert_ok(bpt_runner_get(few, params->items[i].name, x));
+            assert_ok(bpt_runner_set(many, params->items[i].name, x));
+        }
+        for (int32_t layer = layers; layer < c.layers; ++layer)
+            for (size_t i = 0; i < BPT_COUNT(last); ++i) {
+                snprintf(name, sizeof name, "layers.%d.%s", layer, last[i]);
+                assert_ok(bpt_runner_set(many, name, zeros));
+            }
+        fixture_fill(&a, &c, 32, 3, lengths, 5);
+        assert_ok(bpt_runner_logits(few, &a.batch, x));
+        assert_ok(bpt_runner_logits(many, &a.batch, y));
+        for (int i = 0; i < 3 * c.classes; ++i)
+            if (!(fabsf(x[i] - y[i]) < 1e-3f)) fail_msg("%s: logit %d is %g and %g", variants[v].name, i, (double)x[i], (double)y[i]);
+        bpt_runner_destroy(few);
+        bpt_runner_destroy(many);
+    }
+    fixture_close(device);
+}
+
 static void gradients_of_every_classifier_agree_with_differences(void **state) {
     (void)state;
     with_each(BPT_TASK_CLASSIFY, check_gradient);
@@ -377,6 +413,7 @@ int main(void) {
         cmocka_unit_test(states_of_tokens_do_not_depend_on_the_task),
         cmocka_unit_test(states_come_by_chunks_and_groups_as_well),
         cmocka_unit_test(gradients_of_every_language_model_agree_with_differences),
+        cmocka_unit_test(roots_of_few_layers_are_those_of_many),
         cmocka_unit_test(gradients_of_every_classifier_agree_with_differences),
         cmocka_unit_test(a_sequence_beyond_the_last_position_is_refused),
     };

@@ -227,6 +227,12 @@ def nan(x):
     (lambda: bpt.Table([[0, 1]], keys=2), r"ranges have the shape \[1, 2\]"),
     (lambda: bpt.Table([[[0.5, 1]]], keys=2), "they must be integers"),
     (lambda: bpt.Table([[[-1, 1]]], keys=2), "begins or ends below 0"),
+    (lambda: bpt.Table([[[0, 1]]], keys="x"), "keys is 'x'; a whole number is needed"),
+    (lambda: bpt.BPT(n="a", k=1), "n of a graph is 'a'"),
+    (lambda: bpt.BPT(n=8, k=0), "k is 0"),
+    (lambda: bpt.attention(X, X, X, graph=G, threads="a"), "threads is 'a'; a whole number is needed"),
+    (lambda: bpt.attention(X, X, X, graph=G, device=1.5), "device is 1.5; a whole number is needed"),
+    (lambda: bpt.attention(X, X, X, graph=G, scale="a"), "scale is 'a'; a number is needed"),
     (lambda: bpt.attention_backward(X, X, X, X, X, X, graph=G), r"lse must be float32 \[1, 8, 1\]"),
     (lambda: bpt.attention_backward(X, X, X, X, np.zeros((1, 8, 1), np.float32), X[:, :, :3], graph=G), "dout has the shape"),
 ])

@@ -38,10 +38,6 @@ static bpt_status_t check(const cli_trained_t *t, bool packed) {
     if (t->config.ngram_max)
         return bpt_fail(BPT_ERR_USAGE,
                         "%s reads the character n-grams of words, and --format hf is for models that read tokens alone; leave it out", run);
-    // The model in PyTorch gives other logits for them.
-    if (t->config.span_self)
-        return bpt_fail(BPT_ERR_USAGE, "the spans of %s read themselves (--span-self), which --format hf does not support; leave it out",
-                        run);
     return BPT_OK;
 }
 

@@ -71,7 +71,7 @@ static void put_command(const cli_command_t *command) {
     fputs(".EE\n", stdout);
 }
 
-// What is not ours. README.md explains these and those of bpt/env.def.
+// What is not ours. docs/environment.md explains these and those of bpt/env.def.
 static const struct {
     const char *name, *effect;
 } other_variables[] = {

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._arrays import DTYPES, View, empty_like, is_tensor, pointer, strided, view
 from ._graphs import Graph, Table
-from ._library import check, ffi, lib, need
+from ._library import check, ffi, lib, need, number
 
 _MOST_OPS = 16  # that a device keeps ready
 
@@ -107,10 +107,11 @@ class Operands:
         need(len(shape) in (3, 4), f"q has the shape {list(shape)}; [batch, heads, rows, head_dim] or [heads, rows, head_dim] is needed")
         need(queries in ("all", "leaves"), f"queries is {queries!r}; 'all' and 'leaves' are possible")
         need(queries == "all" or isinstance(graph, Graph), "a table has no leaves; it says itself what its queries are")
-        need(scale is None or scale != 0, "the scale is 0")
+        scale = 0.0 if scale is None else number(float, scale, "scale")
+        need(scale != 0 or self.settings[3] is None, "the scale is 0")
         self.dimensions = len(shape)
         self.call = _Call(graph, shape[0] if len(shape) == 4 else 1, shape[-3], shape[-1], views["q"].dtype, queries == "leaves",
-                          0.0 if scale is None else float(scale), (str(backend), int(device), int(threads)))
+                          scale, (str(backend), number(int, device, "device"), number(int, threads, "threads")))
         self._check_shapes(views, shape)
         self.views = views
         self.rel = self._rel(rel, graph)

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from ._library import check, ffi, lib, need
+from ._library import check, ffi, lib, need, number
 
 NO_ROW = 0xFFFFFFFF  # a range of a table without relative positions
 
@@ -24,6 +24,9 @@ class Graph:
     _kind: str
     _fields: Dict[str, str] = {}  # of the library's description, by our attributes
     n: int
+
+    def __post_init__(self) -> None:
+        self._intervals  # noqa: B018 - a graph that is none is refused where it is written
 
     @cached_property
     def _intervals(self) -> Any:
@@ -167,8 +170,8 @@ class Table:
         words[..., :2] = bounds
         words[..., 2:] = (NO_ROW, 0) if given.shape[-1] == 2 else given[..., 2:].astype(np.int64) & NO_ROW
         self._words = np.ascontiguousarray(words if given.ndim == 4 else words[None])
-        self.keys = int(keys)
-        self.rel_rows = int(rel_rows)
+        self.keys = number(int, keys, "keys")
+        self.rel_rows = number(int, rel_rows, "rel_rows")
         self.tables, self.queries, self.slots = self._words.shape[:3]
 
     @classmethod

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import shutil
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Error", "check", "ffi", "lib", "need", "program"]
+__all__ = ["Error", "check", "ffi", "lib", "need", "number", "program"]
 
 _NATIVE = Path(__file__).parent / "native"
 _NAMES = ("libbpt.so", "libbpt.so.0", "libbpt.dylib", "bpt.dll")
@@ -92,6 +93,14 @@ def need(condition: Any, message: str) -> None:
     """Raises Error, a mistake of the caller's, unless the condition holds."""
     if not condition:
         raise Error(message)
+
+
+def number(kind: type, x: Any, name: str) -> Any:
+    """x as an int or a float. Raises Error, with the argument's name, where it is none."""
+    try:
+        return operator.index(x) if kind is int else kind(x)
+    except (TypeError, ValueError) as problem:
+        raise Error(f"{name} is {x!r}; {'a whole number' if kind is int else 'a number'} is needed") from problem
 
 
 def program() -> str:
