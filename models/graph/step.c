@@ -7,8 +7,17 @@
 #include "models/graph/update.h"
 #include "models/run/batch_check.h"
 
-static bool trains(bpt_step_kind_t kind) { return kind == BPT_STEP_TRAIN || kind == BPT_STEP_MICRO; }
-static bool differentiates(bpt_step_kind_t kind) { return trains(kind) || kind == BPT_STEP_GRADIENT; }
+const bpt_step_traits_t bpt_step_traits[BPT_N_STEP_KINDS] = {
+    [BPT_STEP_TRAIN] = {.model = true, .grads = true, .dropout = true, .moments = true},
+    [BPT_STEP_MICRO] = {.model = true, .grads = true, .dropout = true, .sums = true},
+    [BPT_STEP_APPLY] = {.sums = true, .moments = true},
+    [BPT_STEP_MATRICES] = {.sums = true},
+    [BPT_STEP_NORM] = {.sums = true},
+    [BPT_STEP_GRADIENT] = {.model = true, .grads = true, .sums = true},
+    [BPT_STEP_EVALUATE] = {.model = true},
+    [BPT_STEP_LOGITS] = {.model = true},
+    [BPT_STEP_STATES] = {.model = true},
+};
 
 // ---- graphs
 
@@ -103,6 +112,7 @@ static void update(const build_t *b, bpt_value_t grads) {
 
 static bpt_status_t build_model(const build_t *b) {
     const bpt_step_key_t *key = &b->step->key;
+    const bpt_step_traits_t *t = &bpt_step_traits[key->kind];
     bpt_encoder_t *e = &b->step->encoder;
     bpt_batch_shape_t shape;
     BPT_TRY(bpt_split_shape(&key->shape, &b->options->split, &shape));
@@ -111,16 +121,16 @@ static bpt_status_t build_model(const build_t *b) {
         .shape = shape,
         .split = b->options->split,
         .precision = b->options->precision,
-        .dropout = trains(key->kind),
+        .dropout = t->dropout,
         .logits = key->kind == BPT_STEP_LOGITS,
         .states = key->kind == BPT_STEP_STATES,
-        .gradients = differentiates(key->kind),
-        .recompute = differentiates(key->kind) && b->options->recompute,
+        .gradients = t->grads,
+        .recompute = t->grads && b->options->recompute,
         .offload = b->options->offload,
         .half_inputs = b->options->half_inputs && b->options->precision != BPT_F32,
         .chunk_rows = b->options->chunk_rows,
         .head_groups = b->options->head_groups,
-        .first_head = trains(key->kind) ? key->first_head : 0,
+        .first_head = t->dropout ? key->first_head : 0,
     };
     bpt_weights_t weights;
     bpt_weights_init(&weights, b->g, b->params, b->state[BPT_STATE_PARAMS], b->options->precision);
@@ -136,27 +146,25 @@ static bpt_status_t build_model(const build_t *b) {
     bpt_graph_keep(b->g, e->pooled);
     if (key->kind == BPT_STEP_EVALUATE) bpt_graph_keep(b->g, e->nll);
     BPT_TRY_GOTO(bpt_graph_fuse(b->g), done);
-    if (differentiates(key->kind)) BPT_TRY_GOTO(bpt_weights_gradients(&weights, e->loss, b->state[BPT_STATE_GRADS]), done);
+    if (t->grads) BPT_TRY_GOTO(bpt_weights_gradients(&weights, e->loss, b->state[BPT_STATE_GRADS]), done);
 done:
     bpt_weights_free(&weights);
     return status;
 }
 
-// Whether the step has a micro-batch.
-static bool has_model(bpt_step_kind_t kind) { return kind != BPT_STEP_APPLY && kind != BPT_STEP_MATRICES && kind != BPT_STEP_NORM; }
-
 static bpt_status_t build(const build_t *b) {
     const bpt_step_kind_t kind = b->step->key.kind;
-    if (has_model(kind)) BPT_TRY(build_model(b));
+    const bpt_step_traits_t *t = &bpt_step_traits[kind];
+    if (t->model) BPT_TRY(build_model(b));
     if (kind == BPT_STEP_TRAIN) update(b, b->state[BPT_STATE_GRADS]);
     if (kind == BPT_STEP_APPLY && !is_sharded(b)) update(b, b->state[BPT_STATE_SUMS]);
     if (kind == BPT_STEP_MATRICES || (kind == BPT_STEP_APPLY && is_sharded(b)))
         update_own(b, b->state[BPT_STATE_SUMS], kind == BPT_STEP_MATRICES);
     if (kind == BPT_STEP_NORM) norm_of_own(b, b->state[BPT_STATE_SUMS]);
-    if (kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT) add_to_sums(b);
-    if (differentiates(kind) || !has_model(kind)) BPT_TRY(bpt_graph_fuse(b->g));
-    if (differentiates(kind) && b->options->recompute) BPT_TRY(bpt_graph_recompute(b->g));
-    if (differentiates(kind) && b->options->offload) BPT_TRY(bpt_graph_offload_marked(b->g));
+    if (t->grads && t->sums) add_to_sums(b);
+    if (t->grads || !t->model) BPT_TRY(bpt_graph_fuse(b->g));
+    if (t->grads && b->options->recompute) BPT_TRY(bpt_graph_recompute(b->g));
+    if (t->grads && b->options->offload) BPT_TRY(bpt_graph_offload_marked(b->g));
     BPT_TRY(bpt_graph_eliminate(b->g));
     return bpt_graph_place_joins(b->g);
 }
@@ -205,7 +213,7 @@ bpt_status_t bpt_step_create(const bpt_model_config_t *config, const bpt_params_
     BPT_TRY(bpt_alloc(1, sizeof *step, &step));
     bpt_status_t status = bpt_step_graph(config, params, options, key, step, &graph);
     if (status == BPT_OK) status = bpt_program_compile(graph, workspace, states, BPT_N_STATES, &step->program);
-    if (status == BPT_OK && has_model(key->kind)) status = prepare_inputs(step);
+    if (status == BPT_OK && bpt_step_traits[key->kind].model) status = prepare_inputs(step);
     if (status == BPT_OK)
         *out = step;
     else

@@ -22,7 +22,18 @@ typedef enum {
     BPT_STEP_EVALUATE,  // loss and nll, no dropout
     BPT_STEP_LOGITS,    // no dropout
     BPT_STEP_STATES,    // those of the last layer, no dropout and no head
+    BPT_N_STEP_KINDS
 } bpt_step_kind_t;
+
+// What steps of a kind have and need.
+typedef struct {
+    bool model;    // a micro-batch goes through the model
+    bool grads;    // and back
+    bool dropout;  // with dropout: it is training
+    bool sums;     // the sums of gradients are read or added to
+    bool moments;  // those of the optimizer, of all numbers
+} bpt_step_traits_t;
+extern const bpt_step_traits_t bpt_step_traits[BPT_N_STEP_KINDS];
 
 typedef struct {
     bpt_step_kind_t kind;

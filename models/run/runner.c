@@ -92,17 +92,14 @@ bpt_status_t bpt_runner_need_state(bpt_runner_t *r, bpt_step_state_t state) {
 }
 
 static bpt_status_t need_states(bpt_runner_t *r, bpt_step_kind_t kind) {
-    const bool updates = kind == BPT_STEP_TRAIN || kind == BPT_STEP_APPLY;
-    const bool sums =
-        kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT || kind == BPT_STEP_APPLY || kind == BPT_STEP_MATRICES || kind == BPT_STEP_NORM;
-    const bool grads = kind == BPT_STEP_TRAIN || kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT;
-    if (grads && r->rounded)
+    const bpt_step_traits_t *t = &bpt_step_traits[kind];
+    if (t->grads && r->rounded)
         return bpt_fail(BPT_ERR_USAGE, "weights of 8 bits are for use, not for training; train from the run, or from an export in f32");
     BPT_TRY(bpt_runner_need_state(r, BPT_STATE_PARAMS));
-    if (grads) BPT_TRY(bpt_runner_need_state(r, BPT_STATE_GRADS));
-    if (sums) BPT_TRY(bpt_runner_need_state(r, BPT_STATE_SUMS));
-    if (updates) BPT_TRY(bpt_runner_need_state(r, BPT_STATE_M));
-    return updates ? bpt_runner_need_state(r, BPT_STATE_V) : BPT_OK;
+    if (t->grads) BPT_TRY(bpt_runner_need_state(r, BPT_STATE_GRADS));
+    if (t->sums) BPT_TRY(bpt_runner_need_state(r, BPT_STATE_SUMS));
+    if (t->moments) BPT_TRY(bpt_runner_need_state(r, BPT_STATE_M));
+    return t->moments ? bpt_runner_need_state(r, BPT_STATE_V) : BPT_OK;
 }
 
 void bpt_runner_set_labels(bpt_runner_t *r, const char *const *labels) { r->labels = labels; }
@@ -136,8 +133,7 @@ static void forget_other_heads(bpt_runner_t *r, int32_t first_head) {
     size_t kept = 0;
     for (size_t i = 0; i < r->n_steps; ++i) {
         bpt_model_step_t *step = r->steps[i];
-        const bool trains = step->key.kind == BPT_STEP_TRAIN || step->key.kind == BPT_STEP_MICRO;
-        if (trains && step->key.first_head != first_head)
+        if (bpt_step_traits[step->key.kind].dropout && step->key.first_head != first_head)
             bpt_step_destroy(step);
         else
             r->steps[kept++] = step;

@@ -417,7 +417,7 @@ static void product_gradients_are_products(void **state) {
         test_case_t forward, da, db;
         test_data_t x, ga, gb;
         test_case_init(&forward, BPT_OP_MATMUL);
-        forward.call.attrs.matmul = (bpt_matmul_attrs_t){ta, tb, {0}};
+        forward.call.attrs.matmul = (bpt_matmul_attrs_t){.transpose_a = ta, .transpose_b = tb};
         test_in(&forward, 0, BPT_F32, ta ? bpt_shape2(K, M) : bpt_shape2(M, K), TEST_UNIFORM, -1, 1);
         test_in(&forward, 1, BPT_F32, tb ? bpt_shape2(N, K) : bpt_shape2(K, N), TEST_UNIFORM, -1, 1);
         test_in(&forward, 3, BPT_F32, bpt_shape1(N), TEST_UNIFORM, -1, 1);
@@ -425,7 +425,7 @@ static void product_gradients_are_products(void **state) {
         create_quantised(&forward, &x);
         // A as stored: dy op(B)^T, or its transpose op(B) dy^T.
         test_case_init(&da, BPT_OP_MATMUL);
-        da.call.attrs.matmul = ta ? (bpt_matmul_attrs_t){tb, true, {0}} : (bpt_matmul_attrs_t){false, !tb, {0}};
+        da.call.attrs.matmul = (bpt_matmul_attrs_t){.transpose_a = ta && tb, .transpose_b = ta || !tb};
         test_in(&da, ta ? 1 : 0, BPT_F32, bpt_shape2(M, N), TEST_UNIFORM, -1, 1);
         test_in(&da, ta ? 0 : 1, BPT_F32, forward.call.in[1].shape, TEST_PREPARED, 0, 0);
         test_out(&da, 0, BPT_F32, forward.call.in[0].shape);
@@ -435,7 +435,7 @@ static void product_gradients_are_products(void **state) {
         test_must_execute(test_ref_device(), &da, &ga);
         // B as stored: op(A)^T dy, or its transpose dy^T op(A).
         test_case_init(&db, BPT_OP_MATMUL);
-        db.call.attrs.matmul = tb ? (bpt_matmul_attrs_t){true, ta, {0}} : (bpt_matmul_attrs_t){!ta, false, {0}};
+        db.call.attrs.matmul = (bpt_matmul_attrs_t){.transpose_a = tb || !ta, .transpose_b = tb && ta};
         test_in(&db, tb ? 1 : 0, BPT_F32, forward.call.in[0].shape, TEST_PREPARED, 0, 0);
         test_in(&db, tb ? 0 : 1, BPT_F32, bpt_shape2(M, N), TEST_PREPARED, 0, 0);
         test_out(&db, 0, BPT_F32, forward.call.in[1].shape);

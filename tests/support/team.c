@@ -195,13 +195,15 @@ void team_same_bits(const char *run, const char *other, const char *file) {
 
 void team_remove(const char *name) { assert_ok(bpt_path_remove(test_path("%s", name))); }
 
-// ---- Training
+// ---- Training, in place of what a test that failed has left
 
 void team_train_alone(size_t task, const char *backend, const char *name, const char *more) {
+    team_remove(name);
     test_succeed("train %s --backend %s --out %s %s", team_options(task), backend, test_path("%s", name), more);
 }
 
 void team_train(int ranks, size_t task, const char *backend, const char *name, const char *more) {
+    team_remove(name);
     team_succeed(ranks, "train %s --backend %s --team mpi --out %s %s", team_options(task), backend, test_path("%s", name), more);
 }
 

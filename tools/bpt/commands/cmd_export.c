@@ -8,7 +8,7 @@ enum { SAFETENSORS, HF };  // --format
 
 static bpt_status_t export(const cli_options_t *o, const cli_trained_t *t) {
     const bool packed = o->use.weights == BPT_WEIGHTS_Q8;
-    BPT_TRY(o->tool.format == HF ? cli_export_hf(t, packed, o->use.file) : cli_export_file(t, "bpt", packed, o->use.file));
+    BPT_TRY((int)o->tool.format == HF ? cli_export_hf(t, packed, o->use.file) : cli_export_file(t, "bpt", packed, o->use.file));
     bpt_info("%s -> %s", t->checkpoint.folder, o->use.file);
     return BPT_OK;
 }
