@@ -72,7 +72,7 @@ static bpt_status_t cpu_enumerate(bpt_device_info_t *infos, int capacity, int *c
     }
     know_machine();
     const char *onednn = bpt_onednn_version();
-    char products[128];
+    char products[100];
     bpt_openblas_describe(products, sizeof products);
     snprintf(info->driver, sizeof info->driver, "%s%s%s", products, *onednn ? ", oneDNN " : "", onednn);
     snprintf(info->features, sizeof info->features, "%s", machine.features);

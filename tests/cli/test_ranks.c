@@ -172,6 +172,7 @@ static void ranks_of_different_backends_train_together(void **state) {
 #define SHARED "--task lm --data %s --context 64 --batch-tokens 128 --dropout-hidden 0.1 --dropout-attention 0.1 " TEAM_SHAPE
 
 static void train_shared(int ranks, const char *backend, const char *name, const char *more) {
+    team_remove(name);
     char line[2000];
     snprintf(line, sizeof line, "train " SHARED "%s --backend %s --out %s", test_path("data/lm"), more, backend, test_path("%s", name));
     if (ranks == 1)
