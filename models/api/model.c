@@ -15,6 +15,7 @@
 #include "models/api/same_texts.h"
 #include "models/config/config_json.h"
 #include "models/config/model_file.h"
+#include "models/optimizers/optimizer.h"
 
 // ---- the device
 
@@ -43,11 +44,12 @@ static bpt_status_t make_runner(bpt_model_t *m) {
     const bpt_model_options_t *o = &m->options;
     const bpt_runner_options_t options = {.step = {.precision = o->precision,
                                                    .recompute = o->recompute,
-                                                   .optimizer = {.kind = o->decoupled ? BPT_OPTIMIZER_ADAMW : BPT_OPTIMIZER_ADAM,
+                                                   .optimizer = {.kind = m->optimizer,
                                                                  .beta1 = (float)o->beta1,
                                                                  .beta2 = (float)o->beta2,
                                                                  .eps = (float)o->eps,
-                                                                 .weight_decay = (float)o->weight_decay}},
+                                                                 .weight_decay = (float)o->weight_decay,
+                                                                 .momentum = (float)o->momentum}},
                                           .frozen = {.embed = o->freeze_embed, .rel = o->freeze_rel},
                                           .weights = o->weights_q8 ? BPT_WEIGHTS_Q8 : BPT_WEIGHTS_F32};
     return bpt_runner_create(&m->config, &options, m->device, &m->runner);
@@ -203,6 +205,8 @@ static bpt_status_t check_options(const bpt_model_options_t *o) {
     if (o->batch_tokens < 1) return bpt_fail(BPT_ERR_USAGE, "batch_tokens is %" PRId64 "; it must be 1 or more", o->batch_tokens);
     if (!bpt_is_amount(o->submit_ms))
         return bpt_fail(BPT_ERR_USAGE, "submit_ms is %g; it must be a finite number, 0 or more", o->submit_ms);
+    if (!o->optimizer) return bpt_fail(BPT_ERR_USAGE, "the options name no optimizer");
+    if (!is_rate(o->momentum)) return bpt_fail(BPT_ERR_USAGE, "momentum is %g; it must be in [0, 1), as a float", o->momentum);
     if (!is_rate(o->beta1) || !is_rate(o->beta2) || !bpt_is_amount(o->eps) || (float)o->eps == 0 || !bpt_is_amount(o->weight_decay))
         return bpt_fail(BPT_ERR_USAGE,
                         "beta1 and beta2 must be in [0, 1), eps finite and more than 0, weight_decay finite and 0 or more, as floats");
@@ -216,7 +220,8 @@ static bpt_status_t begin(const bpt_model_options_t *options, bpt_model_t **out)
     BPT_TRY(bpt_alloc(1, sizeof *m, &m));
     m->options = *o;
     m->losses.submit_ms = o->submit_ms;
-    const bpt_status_t status = bpt_backend_named(m->options.backend, &m->backend);
+    bpt_status_t status = bpt_backend_named(m->options.backend, &m->backend);
+    if (status == BPT_OK) status = bpt_optimizer_named(m->options.optimizer, &m->optimizer);
     if (status == BPT_OK)
         *out = m;
     else

@@ -29,7 +29,7 @@
 
 BPT_BEGIN_DECLS
 
-#define BPT_MODEL_VERSION 5  // of the structs of this header
+#define BPT_MODEL_VERSION 6  // of the structs of this header
 
 typedef struct bpt_model bpt_model_t;
 
@@ -48,10 +48,13 @@ typedef struct {
     // Training. `trains`: the state of training is needed: a run's is read (one without any is refused), a model file begins at step 0.
     // What follows is not read from a run: who goes on with one gives what it was trained with.
     bool trains;
-    bool decoupled;                 // AdamW (Loshchilov & Hutter 2019) instead of Adam (Kingma & Ba 2015)
+    // "adam" (Kingma & Ba 2015); "adamw": weights decay by themselves (Loshchilov & Hutter 2019); "muon" (Jordan et al. 2024): the weight
+    // matrices of layers go by their momentum made orthogonal, all else by AdamW. Borrowed by the call that opens the model.
+    const char *optimizer;
     bool freeze_embed, freeze_rel;  // the embedding, the tables of relative positions stay as they are
     bool recompute;                 // less memory, more time: forget what only the backward pass needs and compute it again
     double beta1, beta2, eps, weight_decay;
+    double momentum;  // of muon: share of the old momentum in the new one
     // Use, not training: matrices are rounded to numbers of 8 bits (`bpt export --weights q8` writes them so). The cpu then writes texts
     // faster; other backends compute with what the bytes stand for.
     bool weights_q8;
@@ -62,7 +65,7 @@ typedef struct {
     int64_t with_count;
 } bpt_model_options_t;
 
-// The defaults: cpu, f32, all threads, 8192 tokens at once; Adam with 0.9, 0.98, 1e-8, no weight decay.
+// The defaults: cpu, f32, all threads, 8192 tokens at once; Adam with 0.9, 0.98, 1e-8, no weight decay; momentum 0.95.
 static inline bpt_model_options_t bpt_model_options(void) {
     bpt_model_options_t o;
     o.version = BPT_MODEL_VERSION;
@@ -74,10 +77,11 @@ static inline bpt_model_options_t bpt_model_options(void) {
     o.memory_bytes = 0;
     o.batch_tokens = 8192;
     o.checkpoint = NULL;
-    o.trains = o.decoupled = o.freeze_embed = o.freeze_rel = o.recompute = o.weights_q8 = false;
+    o.trains = o.freeze_embed = o.freeze_rel = o.recompute = o.weights_q8 = false;
     o.with = NULL;
     o.with_count = 0;
-    o.beta1 = 0.9, o.beta2 = 0.98, o.eps = 1e-8, o.weight_decay = 0;
+    o.optimizer = "adam";
+    o.beta1 = 0.9, o.beta2 = 0.98, o.eps = 1e-8, o.weight_decay = 0, o.momentum = 0.95;
     return o;
 }
 

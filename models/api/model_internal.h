@@ -16,8 +16,9 @@ typedef struct {
 } bpt_origin_t;
 
 struct bpt_model {
-    bpt_model_options_t options;  // `checkpoint` and `backend` belong to the caller and are not looked at after opening
+    bpt_model_options_t options;  // its texts belong to the caller and are not looked at after opening
     const bpt_backend_t *backend;
+    bpt_optimizer_t optimizer;
     bpt_origin_t origin;
     bpt_model_config_t config;
     char *config_text;

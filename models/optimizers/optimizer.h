@@ -43,6 +43,9 @@ typedef struct {
 // All optimizers, indexed by bpt_optimizer_t.
 extern const bpt_optimizer_spec_t *const bpt_optimizers[];
 
+// The one of a name; BPT_ERR_USAGE lists them all.
+bpt_status_t bpt_optimizer_named(const char *name, bpt_optimizer_t *out) BPT_MUST_USE;
+
 static inline bool bpt_optimizer_has_matrices(bpt_optimizer_t kind) { return bpt_optimizers[kind]->matrix != NULL; }
 
 // ---- For optimizers

@@ -156,6 +156,12 @@ static void options_are_checked(void **state) {
     o = bpt_model_options();
     o.beta1 = 1;
     assert_fails(bpt_model_open(api_lm, &o, &m), BPT_ERR_USAGE, "beta1");
+    o = bpt_model_options();
+    o.optimizer = "sgd";
+    assert_fails(bpt_model_open(api_lm, &o, &m), BPT_ERR_USAGE, "no optimizer is called 'sgd'; there are: adam adamw muon");
+    o = bpt_model_options();
+    o.momentum = 1;
+    assert_fails(bpt_model_open(api_lm, &o, &m), BPT_ERR_USAGE, "momentum is 1; it must be in [0, 1)");
     expect_numbers_refused();
     o = bpt_model_options();
     o.trains = o.weights_q8 = true;

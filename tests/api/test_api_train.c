@@ -21,10 +21,19 @@ static void fill_text(void) {
     for (int i = 0; i < BYTES; ++i) text[i] = (unsigned char)('a' + (i * 5 + i / 13) % 26);
 }
 
-static bpt_model_t *create(const char *config) {
+static bpt_model_t *create_with(const char *config, const bpt_model_options_t *options) {
     bpt_model_t *m = NULL;
-    assert_ok(bpt_model_create(config, 1, NULL, &m));
+    assert_ok(bpt_model_create(config, 1, options, &m));
     return m;
+}
+static bpt_model_t *create(const char *config) { return create_with(config, NULL); }
+
+static bpt_model_options_t muon(void) {
+    bpt_model_options_t o = bpt_model_options();
+    o.optimizer = "muon";
+    o.momentum = 0.9;
+    o.weight_decay = 0.1;
+    return o;
 }
 
 // Windows of the text, the same for every step of the same number.
@@ -87,28 +96,28 @@ static void take_batch(bpt_batch_source_t *source, uint32_t *tokens, int64_t *le
     *micro = (bpt_micro_batch_t){.sequences = {tokens, lengths, b.n_real}, .length = b.shape.side[0].n};
 }
 
-static void steps_are_those_of_the_program(void **state) {
-    (void)state;
+// `arguments`: those of `options`.
+static void expect_steps_of_program(const char *name, const bpt_model_options_t *optimizer, const char *arguments) {
     enum { ACCUMULATE = 2, CONTEXT = 24 };
     char folder[512], by_program[512], by_library[512], path[700];
     fill_text();
-    snprintf(folder, sizeof folder, "%s", test_path("corpus"));
-    snprintf(by_program, sizeof by_program, "%s", test_path("by-program"));
-    snprintf(by_library, sizeof by_library, "%s", test_path("by-library"));
+    snprintf(folder, sizeof folder, "%s", test_path("corpus-%s", name));
+    snprintf(by_program, sizeof by_program, "%s", test_path("by-program-%s", name));
+    snprintf(by_library, sizeof by_library, "%s", test_path("by-library-%s", name));
     assert_ok(bpt_folder_create(folder));
     snprintf(path, sizeof path, "%s/train.txt", folder);
     test_write_file(path, text, BYTES);
     test_succeed(
         "train --data %s --out %s --backend cpu --quiet --steps %d --layers 2 --d-model 16 --heads 2 --k 2 --rel-levels 8 --context %d "
         "--batch-tokens %d --accumulate %d --lr 0.01 --schedule constant --warmup 0 --clip 0.5 --seed 1 --log-every 1 --dropout-input 0 "
-        "--dropout-hidden 0 --dropout-attention 0 --dropout-head 0",
-        folder, by_program, STEPS, CONTEXT, CONTEXT * ROWS, ACCUMULATE);
+        "--dropout-hidden 0 --dropout-attention 0 --dropout-head 0 %s",
+        folder, by_program, STEPS, CONTEXT, CONTEXT * ROWS, ACCUMULATE, arguments);
     size_t length;
     char *config = part(by_program, "config.json", &length);
     json_t *all = json_loads(config, 0, NULL);
     free(config);
     bpt_model_t *shape = api_open(by_program);  // its configuration, and nothing of its weights
-    bpt_model_t *m = create(bpt_model_config(shape));
+    bpt_model_t *m = create_with(bpt_model_config(shape), optimizer);
     bpt_model_close(shape);
     const bpt_ids_t ids = bpt_ids_of_bytes(text, BYTES);
     const bpt_lm_options_t options = {.context = CONTEXT,
@@ -145,6 +154,13 @@ static void steps_are_those_of_the_program(void **state) {
     bpt_model_close(m);
 }
 
+static void steps_are_those_of_the_program(void **state) {
+    (void)state;
+    const bpt_model_options_t o = muon();
+    expect_steps_of_program("adam", NULL, "");
+    expect_steps_of_program("muon", &o, "--optimizer muon --momentum 0.9 --weight-decay 0.1");
+}
+
 // ---- saving and going on
 
 static void a_run_of_the_library_is_one_for_the_program(void **state) {
@@ -168,18 +184,16 @@ static void a_run_of_the_library_is_one_for_the_program(void **state) {
     bpt_model_close(m);
 }
 
-static void a_run_that_is_opened_again_goes_on_bit_for_bit(void **state) {
-    (void)state;
+static void expect_to_go_on(const char *name, bpt_model_options_t options) {
     char whole[512], parts[512];
-    bpt_model_options_t options = bpt_model_options();
     fill_text();
-    snprintf(whole, sizeof whole, "%s", test_path("whole"));
-    snprintf(parts, sizeof parts, "%s", test_path("parts"));
-    bpt_model_t *m = create(lm_config);
+    snprintf(whole, sizeof whole, "%s", test_path("whole-%s", name));
+    snprintf(parts, sizeof parts, "%s", test_path("parts-%s", name));
+    bpt_model_t *m = create_with(lm_config, &options);
     train(m, 0, STEPS);
     assert_ok(bpt_model_save_run(m, whole));
     bpt_model_close(m);
-    m = create(lm_config);
+    m = create_with(lm_config, &options);
     train(m, 0, 2);
     assert_ok(bpt_model_save_run(m, parts));
     bpt_model_close(m);
@@ -190,6 +204,12 @@ static void a_run_that_is_opened_again_goes_on_bit_for_bit(void **state) {
     bpt_model_close(m);
     expect_same_file(whole, parts, "latest/model.safetensors");
     expect_same_file(whole, parts, "latest/optimizer.safetensors");
+}
+
+static void a_run_that_is_opened_again_goes_on_bit_for_bit(void **state) {
+    (void)state;
+    expect_to_go_on("adam", bpt_model_options());
+    expect_to_go_on("muon", muon());
 }
 
 static void a_classifier_learns_its_labels(void **state) {

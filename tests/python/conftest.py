@@ -31,7 +31,8 @@ def runs(tmp_path_factory):
     bpt_program("train", "--task", "tag", "--data", folder / "tags.conll", "--out", folder / "tagger", *small, "--k", 2, "--batch-examples", 16,
                 "--steps", 40, "--lr", 0.01)
     bpt_program("train", "--task", "translate", "--model", "transformer", "--data", pairs, "--source", "en", "--target", "de", "--layers", 1,
-                "--d-model", 32, "--heads", 2, "--d-ff", 64, "--batch-examples", 20, "--lr", 0.005, "--warmup", 20, "--steps", 150,
+                "--d-model", 32, "--heads", 2, "--d-ff", 64, "--max-positions", 16, "--batch-examples", 20, "--lr", 0.005,
+                "--warmup", 20, "--steps", 150,
                 "--dropout-input", 0, "--dropout-hidden", 0, "--backend", "cpu", "--quiet", "--out", folder / "translator")
     return folder
 

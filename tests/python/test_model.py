@@ -23,6 +23,10 @@ def test_generation_streams_what_the_program_writes(runs):
         stopped = "".join(model.generate("abc", 40, **options, stop=[said[10:13]]))
         assert stopped == said[:said.index(said[10:13])]
         assert list(model.generate("abc", 0)) == []
+        tokens = model.generate("abc", 60, temperature=0, no_repeat=2)
+        list(tokens)
+        pairs = list(zip([ord("c")] + tokens.tokens, tokens.tokens))
+        assert len(set(pairs)) == len(pairs)
 
 
 def test_generations_end_with_their_model_and_stand_in_the_way_of_training(runs):
@@ -77,6 +81,55 @@ def test_tags_and_translations(runs):
         assert nll[0] < nll[1] and tokens.tolist() == [2, 2]
 
 
+def test_n_best(runs):
+    with bpt.open(runs / "tagger") as model:
+        texts = ["the cat runs", "dog"]
+        best = model.tag_n_best(texts, 4)
+        assert [x[0].tags for x in best] == model.tag(texts) and [len(x) for x in best] == [4, 3]  # three tags: no more for one word
+        for several in best:
+            sums = [x.log_probability for x in several]
+            assert sums == sorted(sums, reverse=True) and sums[0] < 0
+        assert abs(sum(np.exp(x.log_probability) for x in best[1]) - 1) < 1e-6
+    with bpt.open(runs / "translator") as model:
+        texts = ["two", "", "one"]
+        best, alone = model.translate_n_best(texts, 2, beam=3), model.translate(texts, beam=3)
+        assert [x[0] for x in best] == alone and [len(x) for x in best] == [2, 1, 2] and best[0][1].score < best[0][0].score
+        said = bpt_program("translate", runs / "translator", "--beam", 3, "--n-best", 2, "--json", "--backend", "cpu", "--quiet", input="two\n")
+        assert all(x.text in said for x in best[0])
+        long = model.translate("two", min_tokens=4)[0].text.split()
+        assert len(long) >= 4
+        once = model.translate("two", min_tokens=4, no_repeat=1)[0].text.split()
+        assert len(set(once)) == len(once)
+
+
+def test_vectors_are_those_of_the_program(runs, tmp_path):
+    lines = ["fine warm play", "awful dull film"]
+    (tmp_path / "lines").write_text("\n".join(lines) + "\n")
+    with bpt.open(runs / "classifier") as model:
+        for pool in ("text", "mean", "max", "first", "last"):
+            bpt_program("embed", runs / "classifier", tmp_path / "lines", "--pool", pool, "--out", tmp_path / f"{pool}.npy", "--backend", "cpu",
+                        "--quiet")
+            np.testing.assert_allclose(model.embed(lines, pool), np.load(tmp_path / f"{pool}.npy"), rtol=1e-5, atol=1e-6)
+        tokens = model.encode(lines).tokens
+        np.testing.assert_allclose(model.embed(lines, "mean"), [x.mean(axis=0) for x in tokens], rtol=1e-4, atol=1e-5)
+        assert np.array_equal(model.embed(lines, "last"), [x[-1] for x in tokens])
+
+
+def test_models_answer_together(runs, tmp_path):
+    lines = ["fine warm play", "awful dull film", "dull play"]
+    with bpt.open(runs / "classifier", trains=True) as model:
+        one = model.classify(lines).probabilities
+        for _ in range(3):
+            model.train_step(bpt.MicroBatch(lines, labels=[0, 1, 1]), lr=0.02)
+        two = model.classify(lines).probabilities
+        model.save(tmp_path / "other.safetensors")
+    assert np.abs(one - two).max() > 0.01
+    with bpt.open(runs / "classifier", others=[tmp_path / "other.safetensors"]) as model:
+        np.testing.assert_allclose(model.classify(lines).probabilities, (one + two) / 2, rtol=1e-4)
+    with bpt.open(runs / "classifier", others=str(tmp_path / "other.safetensors")) as model:
+        np.testing.assert_allclose(model.classify(lines).probabilities, (one + two) / 2, rtol=1e-4)
+
+
 def test_likelihoods(runs):
     with bpt.open(runs / "lm") as model:
         texts = ["abcdefg", "a", "gfedcba"]
@@ -111,6 +164,22 @@ def test_training_on_arrays(runs, tmp_path):
         assert model.train_step(bpt.MicroBatch([text[:33]]), lr=0.01).loss < losses[0]
 
 
+def test_training_by_muon(tmp_path):
+    config = {"model": "bpt", "task": "lm", "layers": 1, "d_model": 16, "d_ff": 32, "heads": 2, "k": 2, "rel_levels": 6, "vocab": 256,
+              "unit": "byte"}
+    text, losses = np.frombuffer(b"the quick brown fox jumps over the lazy dog. " * 2, dtype=np.uint8), {}
+    for name, options in (("adamw", {}), ("muon", {}), ("muon 0.5", {"momentum": 0.5})):
+        with bpt.create(config, seed=3, threads=1, optimizer=name.split()[0], weight_decay=0.1, **options) as model:
+            losses[name] = [model.train_step(bpt.MicroBatch([text[:33]]), lr=0.01).loss for _ in range(30)]
+            model.save_run(tmp_path / name)
+        assert losses[name][-1] < 0.8 * losses[name][0]
+    assert len({run[-1] for run in losses.values()}) == 3 and len({run[0] for run in losses.values()}) == 1
+    with bpt.open(tmp_path / "muon", trains=True, optimizer="muon", threads=1) as model:
+        assert model.step == 30
+    with pytest.raises(bpt.Error, match="no optimizer is called 'sgd'; there are: adam adamw muon"):
+        bpt.create(config, optimizer="sgd")
+
+
 def test_training_a_classifier(runs):
     with bpt.open(runs / "classifier", trains=True) as model:
         texts = ["fine warm play", "awful dull film"]
@@ -118,11 +187,24 @@ def test_training_a_classifier(runs):
         for _ in range(5):
             after = model.train_step(bpt.MicroBatch(texts, labels=np.array([1, 0])), lr=0.01).loss
         assert after < before
+        with pytest.raises(bpt.Error, match=r"class_weights have the shape \[3\]"):
+            model.train_step(bpt.MicroBatch(texts, labels=[1, 0]), lr=0.01, class_weights=[1, 1, 1])
         for batch, message in ((bpt.MicroBatch(texts), "is trained on labels"), (bpt.MicroBatch(texts, labels=[1, 2]), "label 1 is 2"),
                                (bpt.MicroBatch(texts, labels=[1]), "1 labels for 2 examples"),
                                (bpt.MicroBatch(texts, labels=[1.5, 0.0]), "labels must be integers")):
             with pytest.raises(bpt.Error, match=message):
                 model.train_step(batch, lr=0.01)
+
+
+def test_weights_of_classes():
+    config = {"model": "bpt", "task": "classify", "layers": 1, "d_model": 16, "d_ff": 32, "heads": 2, "k": 2, "rel_levels": 6, "vocab": 9,
+              "classes": 2}
+
+    def loss(labels, weights):
+        with bpt.create(config, seed=3, threads=1) as model:
+            return model.train_step(bpt.MicroBatch([[1, 2], [3]], labels=labels), lr=0.01, class_weights=weights).loss
+
+    assert loss([1, 1], [1, 3]) == pytest.approx(3 * loss([1, 1], None), rel=1e-5) and loss([0, 0], [1, 3]) == loss([0, 0], None)
 
 
 def test_what_is_wrong_is_said_in_one_sentence(runs, tmp_path):

@@ -20,10 +20,10 @@ from typing import Any, Dict, List
 from ._attention import attention, attention_backward, release
 from ._graphs import BPT, NO_ROW, Dense, Graph, SegTree, Sparse, Table, Window
 from ._library import Error, program
-from ._model import Classes, MicroBatch, Model, States, TrainResult, Translation, create, open
+from ._model import Classes, MicroBatch, Model, States, Tagging, TrainResult, Translation, create, open
 
 __version__ = "0.1.0"
-__all__ = ["BPT", "Classes", "Dense", "Error", "Graph", "MicroBatch", "Model", "NO_ROW", "SegTree", "Sparse", "States", "Table", "TrainResult",
+__all__ = ["BPT", "Classes", "Dense", "Error", "Graph", "MicroBatch", "Model", "NO_ROW", "SegTree", "Sparse", "States", "Table", "Tagging", "TrainResult",
            "Translation", "Window", "attention", "attention_backward", "create", "devices", "open", "program", "release"]
 
 

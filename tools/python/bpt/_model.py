@@ -38,6 +38,11 @@ class Translation(NamedTuple):
     score: float  # log-probability in nats / length ** length_penalty
 
 
+class Tagging(NamedTuple):
+    tags: List[Union[str, int]]  # of each token
+    log_probability: float  # in nats
+
+
 class TrainResult(NamedTuple):
     loss: float  # before the step, in nats a token or example; of models that give numbers the squared error
     grad_norm: float  # before clipping
@@ -189,6 +194,16 @@ class Model:
             check(lib.bpt_model_tag(self.handle, s.struct, pointer("uint32_t *", tags), ffi.NULL))
         return [[names[i] for i in part] for part in s.split(tags)]
 
+    def tag_n_best(self, sequences: Any, n: int) -> List[List[Tagging]]:
+        """The n best sequences of tags of each sequence, for taggers, most probable first; fewer where there are no more."""
+        s, names = Sequences(self, sequences), self.labels
+        need(1 <= n <= 1024, f"n is {n}; it must be from 1 to 1024")
+        tags, sums = np.empty(s.total * n, dtype=np.uint32), np.empty((s.count, n))
+        with self._lock:
+            check(lib.bpt_model_tag_n_best(self.handle, s.struct, n, pointer("uint32_t *", tags), pointer("double *", sums)))
+        blocks = [block.reshape(n, -1) for block in np.split(tags, np.cumsum([n * len(part) for part in s.split(tags[:s.total])])[:-1])]
+        return [[Tagging([names[i] for i in row], float(p)) for row, p in zip(block, sums[b]) if p > -np.inf] for b, block in enumerate(blocks)]
+
     def tag_logits(self, sequences: Any) -> List[np.ndarray]:
         """The scores of the tags, of each sequence float32 [its tokens, C], without the transitions of a CRF."""
         s = Sequences(self, sequences)
@@ -211,6 +226,21 @@ class Model:
             check(lib.bpt_model_encode(self.handle, s.struct, *(ffi.NULL if x is None else pointer("float *", x) for x in out)))
         return States(None if out[0] is None else s.split(out[0]), out[1], out[2])
 
+    def embed(self, sequences: Any, pool: str = "text") -> np.ndarray:
+        """The vector of each sequence, as of `bpt embed`: float32 [B, width].
+
+        Args:
+            pool: "text" (what the head reads, of models that learn a state of whole texts), "mean", "max", "first" or "last" (of the states
+                of the tokens), "root" or "relay" (the node over the text, of models that have it).
+        """
+        kind = getattr(lib, f"BPT_POOLED_{pool.upper()}", None)
+        need(kind is not None, f"pool is {pool!r}; text, mean, max, first, last, root and relay are possible")
+        s = Sequences(self, sequences)
+        vectors = np.empty((s.count, self.width), dtype=np.float32)
+        with self._lock:
+            check(lib.bpt_model_embed(self.handle, s.struct, kind, pointer("float *", vectors)))
+        return vectors
+
     def score(self, sequences: Any) -> List[np.ndarray]:
         """How likely sequences are, for language models: of each the negative log-likelihoods in nats of its tokens from the second on."""
         s = Sequences(self, sequences)
@@ -223,41 +253,60 @@ class Model:
         return out
 
     def generate(self, prompt: Any, max_tokens: int = 256, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0,
-                 min_p: float = 0.0, repeat_penalty: float = 1.0, repeat_window: int = 64, seed: int = 1,
+                 min_p: float = 0.0, repeat_penalty: float = 1.0, repeat_window: int = 64, no_repeat: int = 0, seed: int = 1,
                  stop: Sequence[str] = ()) -> Generation:
         """Goes on with a prompt: an iterator of pieces of new text, as they come. "".join(model.generate(..)) is the whole text.
 
         Args:
             prompt: a text, or token numbers; not empty.
             max_tokens: how many new tokens to write.
-            temperature, top_k, top_p, min_p, repeat_penalty, repeat_window, seed: as of `bpt generate`, which writes the same text.
+            temperature, top_k, top_p, min_p, repeat_penalty, repeat_window, no_repeat, seed: as of `bpt generate`, which writes the same text.
             stop: texts at which to end; they are left out.
         """
         options = ffi.new("bpt_sampling_options_t *")
         lib.bpt_sampling_options_set(options)
         options.temperature, options.top_k, options.top_p, options.min_p = temperature, top_k, top_p, min_p
-        options.repeat_penalty, options.repeat_window, options.seed = repeat_penalty, repeat_window, seed
+        options.repeat_penalty, options.repeat_window = repeat_penalty, repeat_window
+        options.no_repeat, options.seed = no_repeat, seed
         return Generation(self, prompt, max_tokens, options, stop)
 
     # ---- translation
 
     def translate(self, texts: Union[str, Sequence[str]], *, beam: int = 5, length_penalty: float = 1.0, max_length_a: float = 1.2,
-                  max_length_b: int = 10, no_unknown: bool = False, batch: int = 16, context_tokens: int = 0) -> List[Translation]:
+                  max_length_b: int = 10, no_unknown: bool = False, min_tokens: int = 0, no_repeat: int = 0, batch: int = 16,
+                  context_tokens: int = 0) -> List[Translation]:
         """Translates texts of one line each, by beam search as `bpt translate` does it."""
+        options = {"beam": beam, "length_penalty": length_penalty, "max_length_a": max_length_a, "max_length_b": max_length_b,
+                   "no_unknown": no_unknown, "min_tokens": min_tokens, "no_repeat": no_repeat, "batch": batch,
+                   "context_tokens": context_tokens}
+        return [best[0] for best in self._translate(texts, 1, options, lambda *a: lib.bpt_model_translate(*a[:3], *a[4:]))]
+
+    def translate_n_best(self, texts: Union[str, Sequence[str]], n: int, **options: Any) -> List[List[Translation]]:
+        """The n best translations of each text, n from 1 to the beam, best first; fewer where the search found fewer.
+
+        Args:
+            options: as of translate.
+        """
+        return self._translate(texts, n, options, lib.bpt_model_translate_n_best)
+
+    def _translate(self, texts: Union[str, Sequence[str]], n: int, given: Dict[str, Any], function: Any) -> List[List[Translation]]:
         lines = [texts] if isinstance(texts, str) else list(texts)
         need(lines, "there is no text to translate")
-        given, keep = self._lines(lines)
-        options, out = ffi.new("bpt_translate_options_t *"), ffi.new("bpt_translation_t[]", len(lines))
+        need(1 <= n <= 1024, f"n is {n}; it must be from 1 to the beam")
+        sources, keep = self._lines(lines)
+        options, out = ffi.new("bpt_translate_options_t *"), ffi.new("bpt_translation_t[]", len(lines) * n)
         lib.bpt_translate_options_set(options)
-        options.beam, options.length_penalty, options.max_length_a, options.max_length_b = beam, length_penalty, max_length_a, max_length_b
-        options.no_unknown, options.batch, options.context_tokens = no_unknown, batch, context_tokens
+        for name, value in given.items():
+            need(hasattr(options, name), f"there is no option {name}; see help(bpt.Model.translate)")
+            setattr(options, name, value)
         try:
             with self._lock:
-                check(lib.bpt_model_translate(self.handle, given, len(lines), options, out))
+                check(function(self.handle, sources, len(lines), n, options, out))
             del keep
-            return [Translation(ffi.string(t.text).decode("utf-8", "replace"), t.score) for t in out]
+            made = [Translation(ffi.string(t.text).decode("utf-8", "replace"), t.score) if t.text else None for t in out]
         finally:
-            lib.bpt_translations_free(out, len(lines))
+            lib.bpt_translations_free(out, len(lines) * n)
+        return [[t for t in made[i:i + n] if t] for i in range(0, len(made), n)]
 
     def score_translations(self, texts: Sequence[str], translations: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
         """How likely given translations are: their negative log-likelihoods in nats, float64 [count], and their tokens, int64 [count]."""
@@ -279,7 +328,7 @@ class Model:
 
     # ---- training
 
-    def train_step(self, micro_batches: Any, *, lr: float, clip: float = 0.0, seed: int = 1) -> TrainResult:
+    def train_step(self, micro_batches: Any, *, lr: float, clip: float = 0.0, seed: int = 1, class_weights: Any = None) -> TrainResult:
         """One optimiser step on the mean loss over all micro-batches together; the schedule is the caller's.
 
         Args:
@@ -287,6 +336,7 @@ class Model:
             lr: learning rate of this step.
             clip: longest gradient; 0: none.
             seed: of dropout, with the number of the step.
+            class_weights: [classes], what each class or tag counts in the loss; None: 1 each.
         """
         batches = [micro_batches] if isinstance(micro_batches, MicroBatch) else list(micro_batches)
         need(batches and all(isinstance(b, MicroBatch) for b in batches), "give bpt.MicroBatch(sequences, ..), or a list of them")
@@ -297,6 +347,10 @@ class Model:
                 setattr(given[i], name, value)
         lib.bpt_train_options_set(options, lr)
         options.clip, options.seed = clip, seed
+        if class_weights is not None:
+            weights = np.ascontiguousarray(class_weights, dtype=np.float32)
+            need(weights.shape == (self.classes,), f"class_weights have the shape {list(weights.shape)}; {[self.classes]} is needed")
+            options.class_weights = pointer("float *", weights)
         with self._lock:
             check(lib.bpt_model_train_step(self.handle, given, len(made), options, result))
         return TrainResult(result.loss, result.grad_norm, bool(result.updated))
@@ -342,6 +396,12 @@ def _options(given: Dict[str, Any]) -> Tuple[Any, Any]:
     lib.bpt_model_options_set(options)
     need(precision in PRECISIONS, f"precision is {precision!r}; f32, bf16 and f16 are possible")
     options.precision = DTYPES[PRECISIONS[precision]]
+    others = given.pop("others", ())
+    others = [ffi.new("char[]", os.fsencode(path)) for path in ([others] if isinstance(others, (str, os.PathLike)) else others)]
+    if others:
+        keep += [others, ffi.new("char *[]", others)]
+        setattr(options, "with", keep[-1])
+        options.with_count = len(others)
     for name, given_value in given.items():
         if given_value is None:
             continue
@@ -359,7 +419,8 @@ def _options(given: Dict[str, Any]) -> Tuple[Any, Any]:
 
 
 def open(path: Union[str, "os.PathLike[str]"], *, backend: str = "cpu", device: int = 0, precision: str = "f32",  # noqa: A001
-         threads: int = 0, checkpoint: Union[str, int, None] = None, trains: bool = False, **options: Any) -> Model:
+         threads: int = 0, checkpoint: Union[str, int, None] = None, trains: bool = False,
+         others: Sequence[Union[str, "os.PathLike[str]"]] = (), **options: Any) -> Model:
     """Opens a run (a folder that `bpt train` or `bpt import` wrote) or a model file (of `bpt export` or Model.save).
 
     Args:
@@ -368,13 +429,14 @@ def open(path: Union[str, "os.PathLike[str]"], *, backend: str = "cpu", device: 
         threads: of the cpu backend; 0: all.
         checkpoint: of a run: "best", "latest" or a step; default best if there is one, else latest.
         trains: the model is to be trained: a run's state of training is read; of a file it begins at step 0.
-        options: batch_tokens, memory_bytes, submit_ms, weights_q8; for training recompute, decoupled, beta1, beta2, eps, weight_decay,
-            freeze_embed, freeze_rel: as in bpt/model.h.
+        others: runs or model files that answer together with this one, by the mean of their probabilities (`--with` of the program).
+        options: batch_tokens, memory_bytes, submit_ms, weights_q8; for training optimizer ("adam", "adamw" or "muon"),
+            momentum, beta1, beta2, eps, weight_decay, recompute, freeze_embed, freeze_rel: as in bpt/model.h.
 
     Raises:
         Error: no such file, a file that is damaged, no such backend or device.
     """
-    o, keep = _options({"backend": backend, "device": device, "precision": precision, "threads": threads, "trains": trains,
+    o, keep = _options({"backend": backend, "device": device, "precision": precision, "threads": threads, "trains": trains, "others": others,
                         "checkpoint": None if checkpoint is None else str(checkpoint), **options})
     out = ffi.new("bpt_model_t **")
     check(lib.bpt_model_open(os.fsencode(path), o, out))
