@@ -39,6 +39,12 @@ static bpt_status_t part_of(const char *folder, const char *name, int *part) {
     return BPT_OK;
 }
 
+// Of several test sets the one that is called so: test.en beside test2017.en.
+static bool is_plain_test(const char *name) {
+    const size_t length = strlen(part_names[BPT_TEST]);
+    return !strncmp(name, part_names[BPT_TEST], length) && (!name[length] || name[length] == '.');
+}
+
 // Whether a name ends in .LANGUAGE, or the name of a packed file in .LANGUAGE.gz and its like. NULL: any.
 static bool is_of(const char *name, const char *language) {
     const size_t length = bpt_packing_bare(name), end = language ? strlen(language) : 0;
@@ -112,9 +118,9 @@ static bpt_status_t add_path(bpt_part_paths_t *p, const char *folder, const char
 
 static bpt_status_t fail_both(const char *folder, const char *first, const char *second, int part) {
     return bpt_fail(BPT_ERR_INPUT,
-                    "%s: both '%s' and '%s' could be the %s part; keep one or name a file (shards of a part differ in numbers alone, which "
+                    "%s: both '%s' and '%s' could be the %s part; keep one in the folder%s (shards of a part differ in numbers alone, which "
                     "count from 0 or 1)",
-                    folder, first, second, part_names[part]);
+                    folder, first, second, part_names[part], part == BPT_TEST ? ", or call it 'test' and no more, which is then taken" : "");
 }
 
 static bpt_status_t sort_shards(const char *folder, int part, char **path, size_t count) {
@@ -123,17 +129,25 @@ static bpt_status_t sort_shards(const char *folder, int part, char **path, size_
     return are_counted(path[0], path[1]) ? BPT_OK : fail_both(folder, name_in(path[0]), name_in(path[1]), part);
 }
 
-static bpt_status_t take_name(const char *folder, const char *name, const char *language, const char *first[BPT_PARTS],
-                              bpt_part_paths_t part[BPT_PARTS]) {
+// Whether a name in the folder is that of a file which may be a part.
+static bpt_status_t is_candidate(const char *folder, const char *name, const char *language, bool *yes) {
     char *path;
-    int p;
+    *yes = false;
     if (name[0] == '.' || !is_of(name, language)) return BPT_OK;
     BPT_TRY(bpt_path_format(&path, "%s/%s", folder, name));
-    const bool file = bpt_file_exists(path);
+    *yes = bpt_file_exists(path);
     bpt_free(path);
-    if (!file) return BPT_OK;
+    return BPT_OK;
+}
+
+static bpt_status_t take_name(const char *folder, const char *name, const char *language, bool plain_test, const char *first[BPT_PARTS],
+                              bpt_part_paths_t part[BPT_PARTS]) {
+    bool candidate;
+    int p;
+    BPT_TRY(is_candidate(folder, name, language, &candidate));
+    if (!candidate) return BPT_OK;
     BPT_TRY(part_of(folder, name, &p));
-    if (p < 0) return BPT_OK;
+    if (p < 0 || (p == BPT_TEST && plain_test && !is_plain_test(name))) return BPT_OK;
     if (first[p] && !are_shards(first[p], name)) return fail_both(folder, first[p], name, p);
     if (!first[p]) first[p] = name;
     return add_path(&part[p], folder, name);
@@ -145,8 +159,11 @@ bpt_status_t bpt_split_find(const char *folder, const char *language, bpt_part_p
     size_t count = 0, before[BPT_PARTS];
     BPT_TRY(bpt_folder_list(folder, &names, &count));
     bpt_status_t status = BPT_OK;
+    bool plain_test = false;
     for (int p = 0; p < BPT_PARTS; ++p) before[p] = part[p].count;
-    for (size_t i = 0; i < count && status == BPT_OK; ++i) status = take_name(folder, names[i], language, first, part);
+    for (size_t i = 0; i < count && status == BPT_OK && !plain_test; ++i)
+        if (is_plain_test(names[i])) status = is_candidate(folder, names[i], language, &plain_test);
+    for (size_t i = 0; i < count && status == BPT_OK; ++i) status = take_name(folder, names[i], language, plain_test, first, part);
     for (int p = 0; p < BPT_PARTS && status == BPT_OK; ++p)
         status = sort_shards(folder, p, part[p].path + before[p], part[p].count - before[p]);
     bpt_names_free(names, count);

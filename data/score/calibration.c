@@ -87,6 +87,7 @@ bpt_status_t bpt_temperature_fit(const float *logits, const uint32_t *labels, in
         const double middle = (low + high) / 2;
         *(slope_at(logits, labels, count, classes, exp(middle)) > 0 ? &high : &low) = middle;
     }
-    *temperature = exp(-(low + high) / 2);
+    const double found = exp(-(low + high) / 2), least = 1.0 / BPT_MOST_TEMPERATURE;  // exp may round to a number past a bound
+    *temperature = fmin(fmax(found, least), BPT_MOST_TEMPERATURE);
     return BPT_OK;
 }

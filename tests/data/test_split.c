@@ -42,6 +42,8 @@ static void files_of_a_folder_are_found_by_name(void **state) {
         {{"ptb.train", "validation"}, {"ptb.train", "validation", NULL}},
         {{"train.tsv", "val.tsv", "test.tsv"}, {"train.tsv", "val.tsv", "test.tsv"}},
         {{"train2017", "val2017"}, {"train2017", "val2017", NULL}},
+        {{"train", "test", "test2017", "latest"}, {"train", NULL, "test"}},
+        {{"train.en", "test-2016.en", "test.en", "test2017.en"}, {"train.en", NULL, "test.en"}},
         {{"interval.train", "interval_val", "interval-notes"}, {"interval.train", "interval_val", NULL}},
     };
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
@@ -65,7 +67,10 @@ static void folders_that_leave_a_doubt_are_refused(void **state) {
     } cases[] = {
         {{"train.en", "train.de", "valid.en"}, "both 'train.de' and 'train.en' could be the train part"},
         {{"train", "valid", "dev"}, "both 'dev' and 'valid' could be the valid part"},
-        {{"train", "test", "test2017"}, "both 'test' and 'test2017' could be the test part"},
+        {{"train", "test2016", "test2017"},
+         "both 'test2016' and 'test2017' could be the test part; keep one in the folder, or call it 'test' and no more"},
+        {{"train", "test.en", "test.de"}, "both 'test.de' and 'test.en' could be the test part"},
+        {{"train", "test/", "test-a", "test-b"}, "both 'test-a' and 'test-b' could be the test part"},
         {{"train", "valid", "val"}, "both 'val' and 'valid' could be the valid part"},
         {{"train_val.txt"}, "'train_val.txt' could be the train part and the valid part"},
         {{"train.txt", "trainval.txt"}, "both 'train.txt' and 'trainval.txt' could be the train part"},
