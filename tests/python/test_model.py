@@ -226,6 +226,10 @@ def test_what_is_wrong_is_said_in_one_sentence(runs, tmp_path):
                   (lambda: model.generate("a", temperature=-1), "temperature is -1", "usage"),
                   (lambda: model.train_step(bpt.MicroBatch(["abc"]), lr=1), "not opened for training", "usage"),
                   (lambda: model.train_step(["abc"], lr=1), "give bpt.MicroBatch", "usage"),
+                  (lambda: model.tag_n_best("abc", 0), "n is 0; it must be from 1 to 1024", "usage"),
+                  (lambda: model.tag_n_best("abc", 1.5), "n is 1.5; a whole number is needed", "usage"),
+                  (lambda: model.translate_n_best("abc", 2, colour=1), "there is no option colour", "usage"),
+                  (lambda: model.embed("abc", "sum"), "pool is 'sum'; text, mean, max", "usage"),
                   (lambda: model.encode("abc", tokens=False, texts=True), "a state of each text is for models that learn one", "usage")]
         for call, message, status in cases:
             with pytest.raises(bpt.Error, match=message) as caught:

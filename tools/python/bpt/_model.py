@@ -11,7 +11,7 @@ import numpy as np
 
 from ._arrays import DTYPES, pointer
 from ._generate import Generation
-from ._library import Error, check, ffi, lib, need
+from ._library import Error, check, ffi, lib, need, number
 from ._sequences import Sequences
 
 PRECISIONS = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
@@ -197,7 +197,7 @@ class Model:
     def tag_n_best(self, sequences: Any, n: int) -> List[List[Tagging]]:
         """The n best sequences of tags of each sequence, for taggers, most probable first; fewer where there are no more."""
         s, names = Sequences(self, sequences), self.labels
-        need(1 <= n <= 1024, f"n is {n}; it must be from 1 to 1024")
+        need(1 <= number(int, n, "n") <= 1024, f"n is {n}; it must be from 1 to 1024")
         tags, sums = np.empty(s.total * n, dtype=np.uint32), np.empty((s.count, n))
         with self._lock:
             check(lib.bpt_model_tag_n_best(self.handle, s.struct, n, pointer("uint32_t *", tags), pointer("double *", sums)))
@@ -233,7 +233,7 @@ class Model:
             pool: "text" (what the head reads, of models that learn a state of whole texts), "mean", "max", "first" or "last" (of the states
                 of the tokens), "root" or "relay" (the node over the text, of models that have it).
         """
-        kind = getattr(lib, f"BPT_POOLED_{pool.upper()}", None)
+        kind = getattr(lib, f"BPT_POOLED_{str(pool).upper()}", None)
         need(kind is not None, f"pool is {pool!r}; text, mean, max, first, last, root and relay are possible")
         s = Sequences(self, sequences)
         vectors = np.empty((s.count, self.width), dtype=np.float32)
@@ -292,7 +292,7 @@ class Model:
     def _translate(self, texts: Union[str, Sequence[str]], n: int, given: Dict[str, Any], function: Any) -> List[List[Translation]]:
         lines = [texts] if isinstance(texts, str) else list(texts)
         need(lines, "there is no text to translate")
-        need(1 <= n <= 1024, f"n is {n}; it must be from 1 to the beam")
+        need(1 <= number(int, n, "n") <= 1024, f"n is {n}; it must be from 1 to the beam")
         sources, keep = self._lines(lines)
         options, out = ffi.new("bpt_translate_options_t *"), ffi.new("bpt_translation_t[]", len(lines) * n)
         lib.bpt_translate_options_set(options)
