@@ -4,7 +4,11 @@
 #include "backends/vulkan/internal.h"
 #include "bpt/alloc.h"
 
-enum { UNCACHED_READ_BYTES = 4096 };  // up to here reading uncached memory is quicker than a copy
+enum {
+    UNCACHED_READ_BYTES = 4096,  // up to here reading uncached memory is quicker than a copy
+    HOST_BYTES = 64,             // such small blocks lie on the host, which then reads and writes them without a submission: the word that
+                                 // every wait asks for (backends/gpu/list.c)
+};
 static const uint64_t COPY_TIMEOUT_NS = 60000000000;
 static const double MIB = 1 << 20;
 
@@ -143,7 +147,7 @@ bpt_status_t bpt_vulkan_memory_create(bpt_gpu_api_t *api, size_t bytes, bpt_gpu_
     if (bytes > most)
         return bpt_fail(BPT_ERR_NO_MEMORY, "%s: a block of %.1f MiB is needed, the device allows %.1f MiB in one block",
                         v->physical.properties.deviceName, (double)bytes / MIB, (double)most / MIB);
-    BPT_TRY(create(v, bytes, FOR_DEVICE, &m));
+    BPT_TRY(create(v, bytes, bytes <= HOST_BYTES ? FOR_STAGING : FOR_DEVICE, &m));
     const bpt_status_t status = clear(v, m);
     if (status == BPT_OK)
         *out = m;

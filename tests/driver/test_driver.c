@@ -402,6 +402,35 @@ static void barriers_and_submissions_keep_their_order(void **state) {
     api->driver->program_destroy(api, scale);
 }
 
+// A discrete device whose memory the host cannot reach would else have a copy and a wait of its own for the word that every wait asks for.
+static void reading_a_word_submits_nothing(void **state) {
+    enum { COUNT = 4 };
+    static const float c[6] = {2};
+    bpt_gpu_api_t *api = subject_of(state)->api;
+    bpt_gpu_program_t *scale = make_scale(api);
+    bpt_gpu_memory_t *memory = make_memory(api, COUNT * 4);
+    bpt_gpu_commands_t *commands = make_commands(api);
+    float *host = make_floats(COUNT, 1, 0);
+    uint64_t ticket = 0, next = 0;
+    const bpt_gpu_dispatch_t d = pointwise_dispatch(api, scale, memory, NULL, memory, 4, COUNT, c);  // in place
+    assert_ok(api->driver->write(api, memory, 0, host, COUNT * 4));
+    assert_ok(api->driver->dispatch(commands, &d));
+    assert_ok(api->driver->finish(commands));
+    assert_ok(api->driver->submit(api, commands, &ticket));
+    assert_ok(api->driver->wait(api, ticket, PATIENCE_NS));
+    assert_ok(api->driver->read(api, memory, 0, host, COUNT * 4));
+    expect_equal(host, COUNT, 2, "once");
+    assert_ok(api->driver->submit(api, commands, &next));
+    assert_int_equal(next, ticket + 1);
+    assert_ok(api->driver->wait(api, next, PATIENCE_NS));
+    assert_ok(api->driver->read(api, memory, 0, host, COUNT * 4));
+    expect_equal(host, COUNT, 4, "twice");
+    bpt_free(host);
+    api->driver->commands_destroy(api, commands);
+    api->driver->memory_destroy(api, memory);
+    api->driver->program_destroy(api, scale);
+}
+
 static void what_the_host_writes_reaches_the_next_submission(void **state) {
     enum { COUNT = 1000 };
     static const float c[6] = {3};
@@ -632,6 +661,7 @@ static const struct {
     TEST(many_groups_are_folded_and_split),
     TEST(pointwise_runs_its_chain),
     TEST(barriers_and_submissions_keep_their_order),
+    TEST(reading_a_word_submits_nothing),
     TEST(what_the_host_writes_reaches_the_next_submission),
     TEST(canary_counts_submissions),
     TEST(marks_increase),
