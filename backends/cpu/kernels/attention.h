@@ -188,7 +188,7 @@ typedef struct {
     float *out, *more;                            // [16][columns] out, dq or dk; dv
     float *score, *product;
     bpt_attention_table_ring_t ring;
-} bpt_attention_table_t;
+} bpt_table_walk_t;
 
 // The gradient of one head with relative positions, in work: q, dout and dq of a query [columns], and the sums of all queries so far, dk
 // and dv [keys][columns], drel [rel_rows][columns].

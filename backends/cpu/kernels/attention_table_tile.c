@@ -5,16 +5,16 @@
 
 #define ABSENT (-3e38f)  // score of a row that a lane has no edge with: below the BPT_MASKED that a running maximum begins with
 
-BPT_INLINE bool is_of_key(const bpt_attention_table_t *w) { return w->pass == BPT_ATTENTION_DKV; }
+BPT_INLINE bool is_of_key(const bpt_table_walk_t *w) { return w->pass == BPT_ATTENTION_DKV; }
 
-static void read_lanes(const bpt_attention_t *a, const bpt_attention_table_t *w, const bpt_attention_part_t *part, float scale, float *x,
+static void read_lanes(const bpt_attention_t *a, const bpt_table_walk_t *w, const bpt_attention_part_t *part, float scale, float *x,
                        float *xt) {
     for (int lane = 0; lane < BPT_TILE; ++lane)
         bpt_read_row(part, lane < w->lanes ? w->first + lane : -1, a->t->head_dim, a->columns, scale, x + lane * a->columns);
     bpt_transpose_tile(x, a->columns, xt);
 }
 
-static void read_codes(const bpt_attention_t *a, bpt_attention_table_t *w) {
+static void read_codes(const bpt_attention_t *a, bpt_table_walk_t *w) {
     for (int lane = 0; lane < BPT_TILE; ++lane) {
         const int64_t row = lane < w->lanes ? w->first + lane : w->first;
         w->code[lane] = is_of_key(w) ? a->key_codes[row] : a->row_keys[2 * row];
@@ -22,7 +22,7 @@ static void read_codes(const bpt_attention_t *a, bpt_attention_table_t *w) {
     }
 }
 
-void BPT_KERNEL_NAME(attention_table_begin)(const bpt_attention_t *a, bpt_attention_table_t *w) {
+void BPT_KERNEL_NAME(attention_table_begin)(const bpt_attention_t *a, bpt_table_walk_t *w) {
     read_lanes(a, w, is_of_key(w) ? &a->k : &a->q, a->t->scale, w->x, w->xt);
     memset(w->out, 0, (size_t)(BPT_TILE * a->columns) * sizeof *w->out);
     if (a->t->p > 0) read_codes(a, w);
@@ -38,7 +38,7 @@ void BPT_KERNEL_NAME(attention_table_begin)(const bpt_attention_t *a, bpt_attent
 
 // ---- A block of the other side -----------------------------------------------------------------------------------------------
 
-static void fill_ring(const bpt_attention_t *a, bpt_attention_table_t *w) {
+static void fill_ring(const bpt_attention_t *a, bpt_table_walk_t *w) {
     const bpt_attention_part_t *x = is_of_key(w) ? &a->q : &a->k, *y = is_of_key(w) ? &a->dout : &a->v;
     for (int32_t p = 0; p < w->n; ++p) {
         const int32_t place = w->row[p];
@@ -50,7 +50,7 @@ static void fill_ring(const bpt_attention_t *a, bpt_attention_table_t *w) {
 }
 
 // Scores of the rows that a lane has no edge with.
-static void mask_scores(const bpt_attention_t *a, bpt_attention_table_t *w) {
+static void mask_scores(const bpt_attention_t *a, bpt_table_walk_t *w) {
     for (int32_t s = 0; s < w->n_segments; ++s) {
         if (w->segment[s].whole) continue;
         int32_t begin[BPT_TILE] = {0}, end[BPT_TILE] = {0};
@@ -72,7 +72,7 @@ static void mask_scores(const bpt_attention_t *a, bpt_attention_table_t *w) {
     }
 }
 
-static void add_outputs(const bpt_attention_t *a, bpt_attention_table_t *w) {
+static void add_outputs(const bpt_attention_t *a, bpt_table_walk_t *w) {
     const tile_t old = tile_load(w->max);
     tile_t max = old, sum = tile_load(w->sum), shrink;
     for (int32_t p = 0; p < w->n; ++p)
@@ -94,7 +94,7 @@ static void add_outputs(const bpt_attention_t *a, bpt_attention_table_t *w) {
     tile_store(w->max, max), tile_store(w->sum, sum);
 }
 
-static void add_query_gradients(const bpt_attention_t *a, bpt_attention_table_t *w) {
+static void add_query_gradients(const bpt_attention_t *a, bpt_table_walk_t *w) {
     const tile_t lse = tile_load(w->lse), delta = tile_load(w->delta);
     dropout_t dropout = {0};
     if (a->t->p > 0) dropout = dropout_begin(a, w->head, w->code, w->sequence);
@@ -117,7 +117,7 @@ static void add_query_gradients(const bpt_attention_t *a, bpt_attention_table_t 
 }
 
 // factor[p][lane] of 16 queries from number `first` of the block on: made with queries as lanes, since eight keys share random numbers.
-static void key_factors(const bpt_attention_t *a, const bpt_attention_table_t *w, int32_t first, float *factor) {
+static void key_factors(const bpt_attention_t *a, const bpt_table_walk_t *w, int32_t first, float *factor) {
     uint32_t code[BPT_TILE] = {0}, sequence[BPT_TILE] = {0};
     float by_key[BPT_TILE * BPT_TILE];
     for (int32_t i = 0; i < BPT_TILE && first + i < w->n; ++i)
@@ -127,7 +127,7 @@ static void key_factors(const bpt_attention_t *a, const bpt_attention_table_t *w
     bpt_transpose_tile(by_key, BPT_TILE, factor);
 }
 
-static void add_key_gradients(const bpt_attention_t *a, bpt_attention_table_t *w) {
+static void add_key_gradients(const bpt_attention_t *a, bpt_table_walk_t *w) {
     float factor[BPT_TILE * BPT_TILE];
     for (int32_t p = 0; p < w->n; ++p) {
         const int64_t at = (int64_t)w->other[p] * a->t->heads + w->head;
@@ -148,7 +148,7 @@ static void add_key_gradients(const bpt_attention_t *a, bpt_attention_table_t *w
     bpt_mix(w->ring.y, a->columns, w->row, w->n, w->score, w->more);
 }
 
-void BPT_KERNEL_NAME(attention_table_add)(const bpt_attention_t *a, bpt_attention_table_t *w) {
+void BPT_KERNEL_NAME(attention_table_add)(const bpt_attention_t *a, bpt_table_walk_t *w) {
     fill_ring(a, w);
     bpt_scores(w->ring.x, a->columns, w->row, w->n, w->xt, a->t->head_dim, w->score);
     mask_scores(a, w);
@@ -165,7 +165,7 @@ void BPT_KERNEL_NAME(attention_table_add)(const bpt_attention_t *a, bpt_attentio
 
 // ------------------------------------------------------------------------------------------------------------------------------
 
-void BPT_KERNEL_NAME(attention_table_end)(const bpt_attention_t *a, bpt_attention_table_t *w) {
+void BPT_KERNEL_NAME(attention_table_end)(const bpt_attention_t *a, bpt_table_walk_t *w) {
     for (int lane = 0; lane < w->lanes; ++lane) {
         const int64_t row = w->first + lane;
         const float *out = w->out + lane * a->columns, sum = w->sum[lane];
@@ -179,11 +179,11 @@ void BPT_KERNEL_NAME(attention_table_end)(const bpt_attention_t *a, bpt_attentio
     }
 }
 
-BPT_INLINE int64_t place_of(const bpt_attention_t *a, const bpt_attention_table_t *w, int64_t row) {
+BPT_INLINE int64_t place_of(const bpt_attention_t *a, const bpt_table_walk_t *w, int64_t row) {
     return (row & (w->ring.rows - 1)) * a->columns;
 }
 
-void BPT_KERNEL_NAME(attention_table_clear)(const bpt_attention_t *a, bpt_attention_table_t *w, int64_t begin, int64_t end) {
+void BPT_KERNEL_NAME(attention_table_clear)(const bpt_attention_t *a, bpt_table_walk_t *w, int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
         memset(w->ring.sum_x + place_of(a, w, row), 0, (size_t)a->columns * sizeof(float));
         memset(w->ring.sum_y + place_of(a, w, row), 0, (size_t)a->columns * sizeof(float));
@@ -191,7 +191,7 @@ void BPT_KERNEL_NAME(attention_table_clear)(const bpt_attention_t *a, bpt_attent
 }
 
 // The queries of the sums were scaled.
-void BPT_KERNEL_NAME(attention_table_write)(const bpt_attention_t *a, const bpt_attention_table_t *w, int64_t begin, int64_t end) {
+void BPT_KERNEL_NAME(attention_table_write)(const bpt_attention_t *a, const bpt_table_walk_t *w, int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
         bpt_write_row(&a->dk, row, a->t->head_dim, w->ring.sum_x + place_of(a, w, row), 1);
         bpt_write_row(&a->dv, row, a->t->head_dim, w->ring.sum_y + place_of(a, w, row), 1);

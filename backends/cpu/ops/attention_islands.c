@@ -72,7 +72,7 @@ static void run_island(const void *context, int64_t i, int thread) {
     const bpt_attention_island_t *island = &p->island[i % r->islands];
     const int head = (int)(i / r->islands);
     const bpt_attention_t a = bpt_attention_of_head(&p->a, head);
-    bpt_attention_table_t *w = bpt_attention_open_table(p, thread, BPT_ATTENTION_DQ, head);
+    bpt_table_walk_t *w = bpt_attention_open_table(p, thread, BPT_ATTENTION_DQ, head);
     p->k->attention_table_clear(&a, w, island->k_begin, island->k_end);
     for (int64_t q = island->q_begin; q < island->q_end; q += BPT_TILE) bpt_attention_run_tile(p, &a, w, q, island->q_end);
     p->k->attention_table_write(&a, w, island->k_begin, island->k_end);

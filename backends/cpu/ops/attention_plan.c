@@ -144,11 +144,11 @@ static int heads_side_by_side(const bpt_attention_plan_t *p) {
 }
 
 // A thread's scratch for tiles of a table: the ring has as many rows as stay in the cache.
-static bpt_attention_table_t layout_tiles(const bpt_attention_plan_t *p, cursor_t *cursor) {
+static bpt_table_walk_t layout_tiles(const bpt_attention_plan_t *p, cursor_t *cursor) {
     const bpt_attention_t *a = &p->a;
     const int64_t tile = BPT_TILE * a->columns, scores = (BPT_ATTENTION_KEYS + BPT_ATTENTION_SLACK) * BPT_TILE;
     const int64_t most = p->grad && p->queries > p->keys ? p->queries : p->keys;
-    bpt_attention_table_t w = {.ring = {.rows = BPT_ATTENTION_KEYS, .head = -1}};
+    bpt_table_walk_t w = {.ring = {.rows = BPT_ATTENTION_KEYS, .head = -1}};
     while (w.ring.rows < most && 4 * w.ring.rows * a->columns * (int64_t)sizeof(float) <= CACHE_BYTES) w.ring.rows *= 2;
     w.x = take_floats(cursor, tile), w.xt = take_floats(cursor, tile), w.out = take_floats(cursor, tile);
     w.score = take_floats(cursor, scores);
@@ -191,7 +191,7 @@ static void layout_table(bpt_attention_plan_t *p, cursor_t *cursor) {
         if (p->grad) p->island = take(cursor, p->queries, sizeof *p->island);
         p->table = take(cursor, p->threads, sizeof *p->table);
         for (int i = 0; i < p->threads; ++i) {
-            const bpt_attention_table_t w = layout_tiles(p, cursor);
+            const bpt_table_walk_t w = layout_tiles(p, cursor);
             if (cursor->memory) p->table[i] = w;
         }
     }

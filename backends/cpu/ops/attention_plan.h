@@ -40,7 +40,7 @@ typedef struct {
     float *row_q, *row_parts;  // [threads][heads][columns], gradient [threads][4][heads][columns]; [threads or pieces][heads][columns + 2]
     float *dots;
     uint8_t *query_tiles, *key_tiles;  // whether 16 neighbours are a tile; NULL: none are
-    bpt_attention_table_t *table;      // [threads]
+    bpt_table_walk_t *table;      // [threads]
     bpt_attention_island_t *island;    // [queries]
     bpt_attention_sums_t *sums;        // gradient with relative positions: [areas], heads in work at the same time
 } bpt_attention_plan_t;
@@ -114,9 +114,9 @@ float *bpt_attention_row_room(const bpt_attention_plan_t *p, int thread);
 // All of the call.
 void bpt_attention_run_table(const bpt_attention_plan_t *p);
 // One head of the tile of rows [first, end), with the rows of the other side.
-void bpt_attention_run_tile(const bpt_attention_plan_t *p, const bpt_attention_t *a, bpt_attention_table_t *w, int64_t first, int64_t end);
+void bpt_attention_run_tile(const bpt_attention_plan_t *p, const bpt_attention_t *a, bpt_table_walk_t *w, int64_t first, int64_t end);
 // A thread's scratch, made ready for a pass over one head.
-bpt_attention_table_t *bpt_attention_open_table(const bpt_attention_plan_t *p, int thread, bpt_attention_pass_t pass, int head);
+bpt_table_walk_t *bpt_attention_open_table(const bpt_attention_plan_t *p, int thread, bpt_attention_pass_t pass, int head);
 // The gradient by islands; false, and nothing done, where the table is not made of dense ones.
 bool bpt_attention_run_islands(const bpt_attention_plan_t *p);
 // The gradient with relative positions, which goes over the queries alone.

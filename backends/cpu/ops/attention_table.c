@@ -58,7 +58,7 @@ typedef struct {
     int64_t slot, next, end;
 } cursor_t;
 
-static bool next_slot(const bpt_attention_t *a, const bpt_attention_table_t *w, cursor_t *c) {
+static bool next_slot(const bpt_attention_t *a, const bpt_table_walk_t *w, cursor_t *c) {
     const bool of_key = w->pass == BPT_ATTENTION_DKV;
     while (c->next >= c->end) {
         if (++c->slot >= (of_key ? a->back_slots : a->slots)) return false;
@@ -67,7 +67,7 @@ static bool next_slot(const bpt_attention_t *a, const bpt_attention_table_t *w, 
     return true;
 }
 
-static bool all_lanes_have(const bpt_attention_t *a, const bpt_attention_table_t *w, int64_t slot, int64_t low, int64_t high) {
+static bool all_lanes_have(const bpt_attention_t *a, const bpt_table_walk_t *w, int64_t slot, int64_t low, int64_t high) {
     int64_t begin;
     for (int lane = 0; lane < w->lanes; ++lane)
         if (bpt_attention_range(a, w->pass == BPT_ATTENTION_DKV, w->first + lane, slot, &begin) < high || begin > low) return false;
@@ -75,7 +75,7 @@ static bool all_lanes_have(const bpt_attention_t *a, const bpt_attention_table_t
 }
 
 // Puts rows of the open slot into the block, as many as have places in the ring that no other row of the block has.
-static bool take_rows(bpt_attention_table_t *w, cursor_t *c) {
+static bool take_rows(bpt_table_walk_t *w, cursor_t *c) {
     for (; c->next < c->end && w->n < BPT_ATTENTION_KEYS; ++c->next) {
         const int32_t place = (int32_t)(c->next & (w->ring.rows - 1));
         const uint64_t claim = w->ring.block << 32 | (uint64_t)c->next;
@@ -88,7 +88,7 @@ static bool take_rows(bpt_attention_table_t *w, cursor_t *c) {
 }
 
 // The next block; false when there is none.
-static bool next_block(const bpt_attention_t *a, bpt_attention_table_t *w, cursor_t *c) {
+static bool next_block(const bpt_attention_t *a, bpt_table_walk_t *w, cursor_t *c) {
     w->n = w->n_segments = 0;
     w->ring.block = (w->ring.block + 1) & UINT32_MAX;
     for (bool room = true; room && w->n < BPT_ATTENTION_KEYS && w->n_segments < BPT_ATTENTION_SEGMENTS && next_slot(a, w, c);) {
@@ -105,7 +105,7 @@ static bool next_block(const bpt_attention_t *a, bpt_attention_table_t *w, curso
 
 // ---- Threads ---------------------------------------------------------------------------------------------------------------
 
-void bpt_attention_run_tile(const bpt_attention_plan_t *p, const bpt_attention_t *a, bpt_attention_table_t *w, int64_t first, int64_t end) {
+void bpt_attention_run_tile(const bpt_attention_plan_t *p, const bpt_attention_t *a, bpt_table_walk_t *w, int64_t first, int64_t end) {
     cursor_t c = {.slot = -1};
     w->first = first, w->lanes = lanes_of(first, end);
     p->k->attention_table_begin(a, w);
@@ -113,8 +113,8 @@ void bpt_attention_run_tile(const bpt_attention_plan_t *p, const bpt_attention_t
     p->k->attention_table_end(a, w);
 }
 
-bpt_attention_table_t *bpt_attention_open_table(const bpt_attention_plan_t *p, int thread, bpt_attention_pass_t pass, int head) {
-    bpt_attention_table_t *w = &p->table[thread];
+bpt_table_walk_t *bpt_attention_open_table(const bpt_attention_plan_t *p, int thread, bpt_attention_pass_t pass, int head) {
+    bpt_table_walk_t *w = &p->table[thread];
     if (w->pass != pass || w->ring.head != head) memset(w->ring.tag, 0xFF, (size_t)w->ring.rows * sizeof *w->ring.tag);
     w->pass = pass, w->head = w->ring.head = head;
     return w;
@@ -126,7 +126,7 @@ static void run_group(const void *context, int64_t i, int thread) {
     const int64_t groups = bpt_cpu_blocks(t->tiles, t->group), first = i % groups * t->group;
     const int head = (int)(i / groups);
     const bpt_attention_t a = bpt_attention_of_head(&t->p->a, head);
-    bpt_attention_table_t *w = bpt_attention_open_table(t->p, thread, t->pass, head);
+    bpt_table_walk_t *w = bpt_attention_open_table(t->p, thread, t->pass, head);
     for (int64_t tile = first; tile < bpt_cpu_min(first + t->group, t->tiles); ++tile)
         if (t->is_tile[tile]) bpt_attention_run_tile(t->p, &a, w, tile * BPT_TILE, t->rows);
     t->p->k->attention_written();

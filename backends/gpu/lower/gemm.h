@@ -12,8 +12,8 @@ typedef struct {
     bool transpose_a, transpose_b;
     const bpt_pointwise_attrs_t *steps;
     const bpt_blueprint_t *rule;  // filled in by bpt_lower_gemm
-} bpt_gemm_t;
-void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *g);
+} bpt_gpu_gemm_t;
+void bpt_lower_gemm(bpt_lower_t *l, const bpt_gpu_gemm_t *g);
 static inline bool bpt_lower_same_place(const bpt_view_t *a, const bpt_view_t *b) {
     return a->buffer == b->buffer && a->offset_bytes == b->offset_bytes;
 }
@@ -25,13 +25,13 @@ typedef struct {
     float scale;
     bpt_pointwise_attrs_t rest;  // the steps behind it
 } bpt_epilogue_t;
-bpt_epilogue_t bpt_lower_epilogue(const bpt_gemm_t *g);
+bpt_epilogue_t bpt_lower_epilogue(const bpt_gpu_gemm_t *g);
 // A part of a product by the driver's library (lower/matmul_library.c), with the steps of g, which may be NULL. False: nothing was emitted.
-bool bpt_lower_library(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc);
+bool bpt_lower_library(bpt_lower_t *l, const bpt_gpu_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc);
 // Whether the gradients of a product of two bf16 matrices are the library's, once their other operand is bf16 too.
 bool bpt_lower_has_bf16_library(const bpt_lower_t *l);
 // A chain of steps, or an added bias where `bias` is present, by itself: y = steps(x) on m rows of ldc columns, extras as of g.
-void bpt_lower_steps_alone(bpt_lower_t *l, const bpt_gemm_t *g, const bpt_pointwise_attrs_t *steps, const bpt_view_t *x,
+void bpt_lower_steps_alone(bpt_lower_t *l, const bpt_gpu_gemm_t *g, const bpt_pointwise_attrs_t *steps, const bpt_view_t *x,
                            const bpt_view_t *y, int64_t ldc);
 
 #endif

@@ -5,7 +5,7 @@
 
 // ---- By tiles ----------------------------------------------------------------------------------------------------------
 
-static bpt_product_problem_t problem_of(const bpt_gemm_t *g) {
+static bpt_product_problem_t problem_of(const bpt_gpu_gemm_t *g) {
     return (bpt_product_problem_t){.form = g->transpose_a   ? BPT_PRODUCT_WEIGHTS
                                            : g->transpose_b ? BPT_PRODUCT_FORWARD
                                                             : BPT_PRODUCT_BACKWARD,
@@ -18,7 +18,7 @@ static bpt_product_problem_t problem_of(const bpt_gemm_t *g) {
 
 // Constants and work-groups of the kernel; the same of the one for the device's units, which has the same parameters and bindings and
 // begins with the same constants.
-static int64_t set_tile(const bpt_lower_t *l, const bpt_gemm_t *g, bpt_kernel_call_t *k) {
+static int64_t set_tile(const bpt_lower_t *l, const bpt_gpu_gemm_t *g, bpt_kernel_call_t *k) {
     const bpt_product_problem_t problem = problem_of(g);
     const uint32_t *s = bpt_select_tiles(&l->device->tuning, &problem)->size;
     k->group_size = s[BPT_TILE_ROWS] / s[BPT_TILE_ITEM_ROWS] * (s[BPT_TILE_COLUMNS] / s[BPT_TILE_ITEM_COLUMNS]);
@@ -31,7 +31,7 @@ _Static_assert(sizeof(matmul_params_t) == sizeof(matmul_matrix_params_t) && (int
                    (int)matmul_HAS_BIAS == (int)matmul_matrix_HAS_BIAS,
                "cl/matmul/matmul.inc and cl/matrix/matmul_matrix.inc differ in what they share");
 
-static bool by_units(const bpt_gemm_t *g) {
+static bool by_units(const bpt_gpu_gemm_t *g) {
     const bpt_product_problem_t problem = problem_of(g);
     return g->rule->kind == BPT_BLUEPRINT_MATRIX && g->k && g->a.dtype == BPT_F16 && g->b.dtype == BPT_F16 &&
            !bpt_product_is_small(&problem);
@@ -40,7 +40,7 @@ static bool by_units(const bpt_gemm_t *g) {
 // Does an operand, whose stored lines are `count` of `ld` elements, consist of whole vectors of eight halves?
 static bool by_eights(const bpt_view_t *v, int64_t ld, int64_t count) { return v->offset_bytes % 16 == 0 && ld % 8 == 0 && count % 8 == 0; }
 
-static int64_t set_units(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, bpt_kernel_call_t *k) {
+static int64_t set_units(const bpt_lower_t *l, const bpt_gpu_gemm_t *g, int64_t lda, int64_t ldb, bpt_kernel_call_t *k) {
     const bpt_fragments_t *units = &l->device->api->limits.fragments;
     const uint32_t *s = g->rule->size;
     k->group_size = s[BPT_MATRIX_GROUP_ROWS] * s[BPT_MATRIX_GROUP_COLUMNS] * units->subgroup;
@@ -58,7 +58,7 @@ static int64_t set_units(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda,
            bpt_ceil_div(g->n, (int64_t)units->columns * s[BPT_MATRIX_COLUMNS] * s[BPT_MATRIX_GROUP_COLUMNS]);
 }
 
-bpt_epilogue_t bpt_lower_epilogue(const bpt_gemm_t *g) {
+bpt_epilogue_t bpt_lower_epilogue(const bpt_gpu_gemm_t *g) {
     bpt_epilogue_t e = {0};
     if (!g->steps || !g->steps->n_steps) return e;
     const bpt_pointwise_step_t *first = &g->steps->step[0];
@@ -72,7 +72,7 @@ bpt_epilogue_t bpt_lower_epilogue(const bpt_gemm_t *g) {
     return e;
 }
 
-void bpt_lower_steps_alone(bpt_lower_t *l, const bpt_gemm_t *g, const bpt_pointwise_attrs_t *steps, const bpt_view_t *x,
+void bpt_lower_steps_alone(bpt_lower_t *l, const bpt_gpu_gemm_t *g, const bpt_pointwise_attrs_t *steps, const bpt_view_t *x,
                            const bpt_view_t *y, int64_t ldc) {
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_pointwise);
     pointwise_params_t p = {.count = (uint32_t)(g->m * ldc), .columns = (uint32_t)ldc};
@@ -99,7 +99,7 @@ typedef struct {
 
 // `block`: the depth of a part is a multiple of it. Without buffers, in the dry run, an addend always counts as in place: that may count
 // scratch too much, never too little.
-static split_t split_depth(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, int64_t tiles, uint32_t block) {
+static split_t split_depth(bpt_lower_t *l, const bpt_gpu_gemm_t *g, int64_t ldc, int64_t tiles, uint32_t block) {
     const bool steps = g->steps && g->steps->n_steps, elsewhere = g->acc.present && !bpt_lower_same_place(&g->acc, &g->c);
     split_t split = {.parts = 1, .depth = g->k};
     if (bpt_lower_in_software(l) || g->c.dtype != BPT_F32 || g->bias.present || steps || elsewhere || ldc != g->n) return split;
@@ -112,7 +112,7 @@ static split_t split_depth(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, int
     return split;
 }
 
-static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, int64_t column0) {
+static void emit(bpt_lower_t *l, const bpt_gpu_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, int64_t column0) {
     const bool steps = g->steps && g->steps->n_steps;
     if (bpt_lower_library(l, g, lda, ldb, ldc)) return;
     if (g->rule->kind == BPT_BLUEPRINT_WIDE && bpt_software_gemm(l, g, lda, ldb, ldc)) return;
@@ -152,13 +152,13 @@ static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, 
 // ---- In parts --------------------------------------------------------------------------------------------------------
 
 // What the steps read through slot 4 + e.
-static bpt_pointwise_operand_t extra_of(const bpt_gemm_t *g, int e) {
+static bpt_pointwise_operand_t extra_of(const bpt_gpu_gemm_t *g, int e) {
     return g->steps ? bpt_lower_operand(g->steps, 4 + e) : BPT_OPERAND_NONE;
 }
 
 // Rows m0 .. m0 + m - 1 of c.
-static bpt_gemm_t take_rows(const bpt_gemm_t *g, int64_t m0, int64_t m) {
-    bpt_gemm_t part = *g;
+static bpt_gpu_gemm_t take_rows(const bpt_gpu_gemm_t *g, int64_t m0, int64_t m) {
+    bpt_gpu_gemm_t part = *g;
     part.m = m;
     part.a = g->transpose_a ? bpt_lower_part(&g->a, m0, (g->k - 1) * g->m + m) : bpt_lower_part(&g->a, m0 * g->k, m * g->k);
     part.acc = bpt_lower_part(&g->acc, m0 * g->n, m * g->n);
@@ -170,7 +170,7 @@ static bpt_gemm_t take_rows(const bpt_gemm_t *g, int64_t m0, int64_t m) {
 }
 
 // The depth of one dispatch: the parts of a and b that lie along it fit into a binding, and no item loops longer than the device allows.
-static int64_t longest_depth(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb) {
+static int64_t longest_depth(const bpt_lower_t *l, const bpt_gpu_gemm_t *g, int64_t lda, int64_t ldb) {
     int64_t depth = g->k;
     if (g->transpose_a) depth = bpt_min(depth, bpt_lower_window(l, g->k, (size_t)lda * bpt_dtype_size(g->a.dtype)));
     if (!g->transpose_b) depth = bpt_min(depth, bpt_lower_window(l, g->k, (size_t)ldb * bpt_dtype_size(g->b.dtype)));
@@ -179,7 +179,7 @@ static int64_t longest_depth(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t 
 }
 
 // c of these rows and columns. A long product is summed up part by part, in c itself or, when c is not f32, in scratch.
-static void multiply_depth(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, int64_t column0) {
+static void multiply_depth(bpt_lower_t *l, const bpt_gpu_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, int64_t column0) {
     const int64_t depth = longest_depth(l, g, lda, ldb);
     if (depth >= g->k) {
         emit(l, g, lda, ldb, ldc, column0);
@@ -188,7 +188,7 @@ static void multiply_depth(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int
     const bpt_view_t sum = g->c.dtype == BPT_F32 ? g->c : bpt_lower_scratch(l, BPT_F32, (g->m - 1) * ldc + g->n);
     for (int64_t first = 0; first < g->k; first += depth) {
         const bool last = first + depth >= g->k;
-        bpt_gemm_t part = *g;
+        bpt_gpu_gemm_t part = *g;
         part.k = bpt_min(depth, g->k - first);
         part.a = g->transpose_a ? bpt_lower_part(&g->a, first * lda, (part.k - 1) * lda + g->m)
                                 : bpt_lower_part(&g->a, first, (g->m - 1) * lda + part.k);
@@ -204,9 +204,9 @@ static void multiply_depth(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int
 }
 
 // Columns first .. first + n - 1 of a panel.
-static bpt_gemm_t take_columns(const bpt_gemm_t *g, int64_t ldb, int64_t first, int64_t n) {
+static bpt_gpu_gemm_t take_columns(const bpt_gpu_gemm_t *g, int64_t ldb, int64_t first, int64_t n) {
     const int64_t reach = (g->m - 1) * g->n + n;
-    bpt_gemm_t part = *g;
+    bpt_gpu_gemm_t part = *g;
     part.n = n;
     part.b = bpt_lower_part(&g->b, first * ldb, n * ldb);
     part.bias = bpt_lower_part(&g->bias, first, n);
@@ -218,9 +218,9 @@ static bpt_gemm_t take_columns(const bpt_gemm_t *g, int64_t ldb, int64_t first, 
     return part;
 }
 
-void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *wanted) {
-    bpt_gemm_t ruled = *wanted;
-    const bpt_gemm_t *g = &ruled;
+void bpt_lower_gemm(bpt_lower_t *l, const bpt_gpu_gemm_t *wanted) {
+    bpt_gpu_gemm_t ruled = *wanted;
+    const bpt_gpu_gemm_t *g = &ruled;
     if (g->m == 0 || g->n == 0) return;
     const bpt_product_problem_t problem = problem_of(g);
     ruled.rule = bpt_select_product(&l->device->tuning, &problem);
@@ -229,9 +229,9 @@ void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *wanted) {
     const int64_t rows = bpt_min(window_a, bpt_lower_window(l, g->m, (size_t)g->n * 4));
     const int64_t columns = g->transpose_b ? bpt_lower_window(l, g->n, (size_t)ldb * bpt_dtype_size(g->b.dtype)) : g->n;
     for (int64_t m0 = 0; m0 < g->m; m0 += rows) {
-        const bpt_gemm_t panel = take_rows(g, m0, bpt_min(rows, g->m - m0));
+        const bpt_gpu_gemm_t panel = take_rows(g, m0, bpt_min(rows, g->m - m0));
         for (int64_t n0 = 0; n0 < g->n; n0 += columns) {
-            const bpt_gemm_t part = columns < g->n ? take_columns(&panel, ldb, n0, bpt_min(columns, g->n - n0)) : panel;
+            const bpt_gpu_gemm_t part = columns < g->n ? take_columns(&panel, ldb, n0, bpt_min(columns, g->n - n0)) : panel;
             multiply_depth(l, &part, lda, ldb, g->n, n0);
         }
     }
@@ -244,17 +244,17 @@ void bpt_lower_MATMUL(bpt_lower_t *l) {
         bpt_lower_refuse(l, "no kernel multiplies numbers of 8 bits");
         return;
     }
-    bpt_gemm_t g = {.a = bpt_lower_in(l, 0),
-                    .b = bpt_lower_in(l, 1),
-                    .acc = bpt_lower_in(l, 2),
-                    .bias = bpt_lower_in(l, 3),
-                    .extras = {bpt_lower_in(l, 4), bpt_lower_in(l, 5)},
-                    .row_keys = bpt_lower_in(l, BPT_IN_ROW_KEYS),
-                    .rng = bpt_lower_in(l, BPT_IN_RNG),
-                    .c = bpt_lower_out(l, 0),
-                    .steps = &t->epilogue,
-                    .transpose_a = t->transpose_a,
-                    .transpose_b = t->transpose_b};
+    bpt_gpu_gemm_t g = {.a = bpt_lower_in(l, 0),
+                        .b = bpt_lower_in(l, 1),
+                        .acc = bpt_lower_in(l, 2),
+                        .bias = bpt_lower_in(l, 3),
+                        .extras = {bpt_lower_in(l, 4), bpt_lower_in(l, 5)},
+                        .row_keys = bpt_lower_in(l, BPT_IN_ROW_KEYS),
+                        .rng = bpt_lower_in(l, BPT_IN_RNG),
+                        .c = bpt_lower_out(l, 0),
+                        .steps = &t->epilogue,
+                        .transpose_a = t->transpose_a,
+                        .transpose_b = t->transpose_b};
     g.m = t->transpose_a ? bpt_columns(a) : bpt_rows(a);
     g.k = t->transpose_a ? bpt_rows(a) : bpt_columns(a);
     g.n = bpt_columns(&l->call->out[0]);

@@ -18,7 +18,7 @@ typedef struct {
 static const way_t ways[] = {{MASK_AND_BIAS, IN_PLACE},   {MASK_AND_BIAS, IN_SCRATCH}, {BIAS_AND_RELU, IN_PLACE},
                              {BIAS_AND_RELU, IN_SCRATCH}, {NOTHING, IN_PLACE},         {NOTHING, IN_SCRATCH}};
 
-static plan_t plan_of(const bpt_gemm_t *g, const bpt_epilogue_t *e, int64_t lda, int64_t ldb, int64_t ldc, way_t way) {
+static plan_t plan_of(const bpt_gpu_gemm_t *g, const bpt_epilogue_t *e, int64_t lda, int64_t ldb, int64_t ldc, way_t way) {
     const bool masked = way.inside == MASK_AND_BIAS, fused = way.inside != NOTHING, apart = way.result == IN_SCRATCH;
     plan_t plan = {.product = {.operands = g->a.dtype,
                                .result = apart ? BPT_F32 : g->c.dtype,
@@ -48,14 +48,14 @@ static plan_t plan_of(const bpt_gemm_t *g, const bpt_epilogue_t *e, int64_t lda,
 }
 
 // Passes take c whole: where it is a panel of wider rows there may be none. What is added is f32.
-static bool is_possible(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, const plan_t *plan) {
+static bool is_possible(const bpt_lower_t *l, const bpt_gpu_gemm_t *g, int64_t ldc, const plan_t *plan) {
     const bool copies = g->acc.present && !bpt_lower_same_place(&g->acc, &g->c), f32 = plan->product.result == BPT_F32;
     if (ldc != g->n && (plan->apart || plan->product.masked || copies || plan->adds_bias || plan->rest.n_steps)) return false;
     if (!f32 && (g->acc.present || plan->adds_bias || !bpt_pointwise_commutes_with_rounding(&plan->rest))) return false;
     return l->device->api->driver->product_can(l->device->api, &plan->product);
 }
 
-static bool find_plan(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, plan_t *plan) {
+static bool find_plan(const bpt_lower_t *l, const bpt_gpu_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, plan_t *plan) {
     const bpt_epilogue_t e = bpt_lower_epilogue(g);
     const bool masks = l->device->library_masks && e.masked;
     for (size_t i = 0; i < BPT_COUNT(ways); ++i) {
@@ -68,7 +68,7 @@ static bool find_plan(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, in
 }
 
 // The mask of a product as bits.
-static bpt_view_t emit_mask(bpt_lower_t *l, const bpt_gemm_t *g, const plan_t *plan) {
+static bpt_view_t emit_mask(bpt_lower_t *l, const bpt_gpu_gemm_t *g, const plan_t *plan) {
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_mask_bits);
     const int64_t words = plan->product.ldmask / 32;
     mask_bits_params_t p = {.count = (uint32_t)(g->m * words), .columns = (uint32_t)g->n, .words = (uint32_t)words};
@@ -81,7 +81,7 @@ static bpt_view_t emit_mask(bpt_lower_t *l, const bpt_gemm_t *g, const plan_t *p
     return bits;
 }
 
-static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, plan_t *plan) {
+static void emit(bpt_lower_t *l, const bpt_gpu_gemm_t *g, int64_t ldc, plan_t *plan) {
     const bpt_view_t target = plan->apart ? bpt_lower_scratch(l, BPT_F32, g->m * g->n) : g->c;
     const bpt_view_t bias = plan->product.has_bias ? g->bias : (bpt_view_t){0};
     if (g->acc.present && !bpt_lower_same_place(&g->acc, &target)) {
@@ -92,14 +92,14 @@ static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, plan_t *plan)
     bpt_lower_product(l, &g->a, &g->b, &bias, &bits, &target, &plan->product);
     if (plan->adds_bias) {
         const bpt_pointwise_attrs_t add = {.n_steps = 1, .step = {{.code = BPT_POINTWISE_ADD_ROW, .arg = 4}}};
-        bpt_gemm_t pass = *g;
+        bpt_gpu_gemm_t pass = *g;
         pass.extras[0] = g->bias;
         bpt_lower_steps_alone(l, &pass, &add, &target, &target, ldc);
     }
     if (plan->apart || plan->rest.n_steps) bpt_lower_steps_alone(l, g, &plan->rest, &target, &g->c, ldc);
 }
 
-bool bpt_lower_library(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
+bool bpt_lower_library(bpt_lower_t *l, const bpt_gpu_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
     plan_t plan;
     if (g->rule->kind != BPT_BLUEPRINT_LIBRARY || !g->k || g->a.dtype != g->b.dtype) return false;
     if (!find_plan(l, g, lda, ldb, ldc, &plan)) return false;

@@ -31,14 +31,14 @@ static head_t head_of(bpt_lower_t *l) {
 }
 
 static void multiply_logits(bpt_lower_t *l, const head_t *x, int64_t row, int64_t n) {
-    const bpt_gemm_t g = {.a = bpt_lower_part(&x->h, row * x->d, n * x->d),
-                          .b = x->w,
-                          .bias = x->b,
-                          .c = bpt_lower_part(&x->logits, 0, n * x->v),
-                          .m = n,
-                          .n = x->v,
-                          .k = x->d,
-                          .transpose_b = true};
+    const bpt_gpu_gemm_t g = {.a = bpt_lower_part(&x->h, row * x->d, n * x->d),
+                              .b = x->w,
+                              .bias = x->b,
+                              .c = bpt_lower_part(&x->logits, 0, n * x->v),
+                              .m = n,
+                              .n = x->v,
+                              .k = x->d,
+                              .transpose_b = true};
     bpt_lower_gemm(l, &g);
 }
 
@@ -67,15 +67,15 @@ static void add_gradients(bpt_lower_t *l, const head_t *x, int64_t row, int64_t 
         bpt_lower_convert(l, &exact, &rounded, n * x->v);
         bpt_lower_barrier(l);
     }
-    const bpt_gemm_t rows = {.a = g, .b = x->w, .c = bpt_lower_part(&dh, row * x->d, n * x->d), .m = n, .n = x->d, .k = x->v};
-    const bpt_gemm_t weights = {.a = g,
-                                .b = bpt_lower_part(&x->h, row * x->d, n * x->d),
-                                .acc = row ? dw : (bpt_view_t){0},
-                                .c = dw,
-                                .m = x->v,
-                                .n = x->d,
-                                .k = n,
-                                .transpose_a = true};
+    const bpt_gpu_gemm_t rows = {.a = g, .b = x->w, .c = bpt_lower_part(&dh, row * x->d, n * x->d), .m = n, .n = x->d, .k = x->v};
+    const bpt_gpu_gemm_t weights = {.a = g,
+                                    .b = bpt_lower_part(&x->h, row * x->d, n * x->d),
+                                    .acc = row ? dw : (bpt_view_t){0},
+                                    .c = dw,
+                                    .m = x->v,
+                                    .n = x->d,
+                                    .k = n,
+                                    .transpose_a = true};
     bpt_lower_gemm(l, &rows);
     bpt_lower_gemm(l, &weights);
     if (db.present) bpt_lower_sum_rows(l, &exact, n, x->v, &db, row > 0);

@@ -103,14 +103,14 @@ static void add_table(const problem_t *a, const bpt_view_t *edges, int64_t first
     const size_t scratch = l->scratch_bytes;
     size_t most = scratch;
     for (int64_t head = 0; head < a->t->heads; ++head) {
-        bpt_gemm_t g = {.a = bpt_lower_part(edges, head * count * a->rel_rows, count * a->rel_rows),
-                        .b = bpt_lower_part(&a->in[0], first * stride + head * head_dim, (count - 1) * stride + head_dim),
-                        .c = a->out[2],
-                        .m = a->rel_rows,
-                        .n = head_dim,
-                        .k = count,
-                        .transpose_a = true,
-                        .rule = table_rule(a)};
+        bpt_gpu_gemm_t g = {.a = bpt_lower_part(edges, head * count * a->rel_rows, count * a->rel_rows),
+                            .b = bpt_lower_part(&a->in[0], first * stride + head * head_dim, (count - 1) * stride + head_dim),
+                            .c = a->out[2],
+                            .m = a->rel_rows,
+                            .n = head_dim,
+                            .k = count,
+                            .transpose_a = true,
+                            .rule = table_rule(a)};
         if (add || head) g.acc = a->out[2];
         l->scratch_bytes = scratch;  // the product before is done with it
         bpt_software_multiply(l, &g, a->rel_rows, stride, head_dim);

@@ -12,7 +12,7 @@ enum { FEW = 32 };               // with fewer rows or columns a copy costs as m
 
 typedef struct {
     bpt_lower_t *l;
-    const bpt_gemm_t *g;
+    const bpt_gpu_gemm_t *g;
     bpt_epilogue_t e;
     int64_t lda, ldb, ldc;
     uint32_t rows, columns, group, lanes;  // of the rule
@@ -25,7 +25,7 @@ typedef struct {
 static int64_t panel_columns(const wide_t *w) { return (int64_t)w->lanes * w->group * w->columns; }
 
 // Steps that are passes of their own take c whole.
-static bool pays(const bpt_gemm_t *g, int64_t ldc) {
+static bool pays(const bpt_gpu_gemm_t *g, int64_t ldc) {
     const bool steps = g->steps && g->steps->n_steps;
     return (!steps || ldc == g->n) && g->k && g->m >= FEW && g->n >= FEW && g->n % 4 == 0 && ldc % 4 == 0 &&
            bpt_software_is_by_fours(&g->acc) && bpt_software_is_by_fours(&g->bias) && bpt_software_is_by_fours(&g->c);
@@ -36,7 +36,7 @@ static int64_t filled(const wide_t *w, int64_t depth) { return bpt_ceil_div(dept
 // A driver in software stores item by item, but reads the texels of a left operand's rows as fast where they are. All rows of a block must
 // be bound at once.
 static bool reads_directly(const wide_t *w) {
-    const bpt_gemm_t *g = w->g;
+    const bpt_gpu_gemm_t *g = w->g;
     const int64_t most = (int64_t)(w->l->device->api->limits.max_binding_bytes / sizeof(float)) / DIRECT_ROWS;
     return bpt_software_reads_texels(w->l) && !g->transpose_a && w->lda % 4 == 0 && w->lda < most && w->ldc < most &&
            g->k % (4 * w->fours) == 0 && bpt_software_is_by_fours(&g->a);
@@ -92,7 +92,7 @@ static void multiply(const wide_t *w, int64_t m0, int64_t m, int64_t n0, int64_t
 
 // All rows of some columns.
 static void multiply_columns(const wide_t *w, int64_t n0, int64_t n) {
-    const bpt_gemm_t *g = w->g;
+    const bpt_gpu_gemm_t *g = w->g;
     const int64_t rows = w->direct ? DIRECT_ROWS : ROWS;
     for (int64_t k0 = 0; k0 < g->k; k0 += DEPTH) {
         const int64_t depth = bpt_min(DEPTH, g->k - k0);
@@ -112,7 +112,7 @@ static bpt_view_t panels(const wide_t *w, int64_t lines, int64_t width) {
     return bpt_lower_scratch(w->l, BPT_F32, bpt_ceil_div(lines, width) * width * filled(w, bpt_min(w->g->k, DEPTH)));
 }
 
-void bpt_software_multiply(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
+void bpt_software_multiply(bpt_lower_t *l, const bpt_gpu_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
     const uint32_t *size = g->rule->size;
     wide_t w = {.l = l, .g = g, .lda = lda, .ldb = ldb, .ldc = ldc};
     w.rows = size[BPT_WIDE_ROWS], w.columns = size[BPT_WIDE_COLUMNS], w.group = size[BPT_WIDE_GROUP], w.lanes = size[BPT_WIDE_LANES];
@@ -127,7 +127,7 @@ void bpt_software_multiply(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int
     if (w.e.rest.n_steps) bpt_lower_steps_alone(l, g, &w.e.rest, &g->c, &g->c, ldc);
 }
 
-bool bpt_software_gemm(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
+bool bpt_software_gemm(bpt_lower_t *l, const bpt_gpu_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
     if (!pays(g, ldc)) return false;
     bpt_software_multiply(l, g, lda, ldb, ldc);
     return true;

@@ -22,8 +22,8 @@ bool bpt_software_layernorm(bpt_lower_t *l, const bpt_kernel_call_t *k, const la
 bool bpt_software_layernorm_grad(bpt_lower_t *l, const bpt_kernel_call_t *k, const layernorm_grad_params_t *params, int64_t rows);
 
 // c of a part of a product without local memory, ldc elements from row to row (matmul.c). Also on a GPU that was told to (BPT_TUNING=wide).
-bool bpt_software_gemm(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc);
+bool bpt_software_gemm(bpt_lower_t *l, const bpt_gpu_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc);
 // The same however small it is; columns of c, acc and bias lie by float4s.
-void bpt_software_multiply(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc);
+void bpt_software_multiply(bpt_lower_t *l, const bpt_gpu_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc);
 
 #endif
