@@ -33,7 +33,7 @@ static bool matrix_can(const uint32_t *s) {
     return are_powers(s, 4, 8) && power_of_two(s[BPT_MATRIX_DEPTH]) && s[BPT_MATRIX_DEPTH] <= 256 && s[BPT_MATRIX_DEPTH] >= 8;
 }
 
-// Items of a group have all rows of a tile together, each group of them with other keys (check_sizes in lower/attention_tile.c).
+// Items of a group have all rows of a tile together, each group of them with other keys (check_sizes in lower/software/attention_tile.c).
 static bool rows_can(const uint32_t *s) {
     if (!are_powers(s, BPT_ROWS_HEADS, 1024) || s[BPT_ROWS_HEADS] < 1 || s[BPT_ROWS_HEADS] > 64) return false;
     return s[BPT_ROWS_ITEM] >= 4 && s[BPT_ROWS_TILE] >= s[BPT_ROWS_ITEM] && s[BPT_ROWS_TILE] <= 64 && s[BPT_ROWS_KEYS] <= 256 &&

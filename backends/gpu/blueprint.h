@@ -14,7 +14,7 @@ typedef enum {
     BPT_BLUEPRINT_WIDE,       // products by blocks in registers (cl/software/matmul_wide.cl)
     BPT_BLUEPRINT_LIBRARY,    // products by the driver's library
     BPT_BLUEPRINT_MATRIX,     // products by the device's units for matrices (cl/matrix/matmul_matrix.cl)
-    BPT_BLUEPRINT_ROWS,       // attention by tiles of rows (cl/attention/tiles.h)
+    BPT_BLUEPRINT_ROWS,       // attention by tiles of rows (cl/software/tiles.h)
     BPT_BLUEPRINT_BLOCK,      // attention by blocks of queries in registers (cl/attention/attention_block.cl)
     BPT_BLUEPRINT_WARPS,      // attention by warps on matrix units (cl/attention/attention_warp.cl)
     BPT_BLUEPRINT_FRAGMENTS,  // attention by blocks of queries on matrix units that a subgroup shares (cl/attention/attention_fragment.cl)

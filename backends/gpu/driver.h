@@ -28,7 +28,7 @@ typedef struct {
     uint32_t max_loops;         // rounds of all loops of a work-item together, after which the driver silently stops; 0 = none
     bpt_fragments_t fragments;  // of matrices that a subgroup holds together, for cl/matrix/matmul_matrix.cl: f16, sums in f32; 0 = none
     bool f16;                   // 16-bit elements in storage
-    bool mma;                   // warps have the instruction mma for 16-bit products (cl/matrix/matrix.h)
+    bool mma;                   // warps have the instruction mma for 16-bit products (cl/attention/warp_rows.h)
     bool unified;               // host and device share the memory
     bool disjoint_writes;       // dispatches without a barrier between them may write different rows of one binding
     bool software;              // the device is a processor (set by gpu.c)

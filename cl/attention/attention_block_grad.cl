@@ -109,10 +109,8 @@ KERNEL_BEGIN
             {
                 float4 score[KEYS_PER_ITEM], value[KEYS_PER_ITEM];
                 uint place[KEYS_PER_ITEM], absent = 0u;
+                FIND_OWN_KEYS(place, absent, end - first, head)
                 UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
-                    const uint row = row_of_key(PASS, j, end - first);
-                    place[j] = node_place(PASS, row, 0u, head);
-                    if (row == NO_ROW) absent |= 1u << j;
                     score[j] = zero4();
                     value[j] = zero4();
                 }

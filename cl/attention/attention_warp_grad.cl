@@ -92,7 +92,7 @@ KERNEL_BEGIN
         BARRIER;
         set_rows(PASS, g, block);
         BARRIER;
-        set_unions(PASS, block.n_ranges);
+        set_unions(PASS, g, block);
         BARRIER;
         start_ranges(PASS, block.n_ranges);
         BARRIER;
@@ -120,7 +120,7 @@ KERNEL_BEGIN
             set_entries(PASS, block.n_ranges);
             BARRIER;
             const uint n_entries = count_entries(PASS, block.n_ranges);
-            set_edges(PASS, first, n_nodes, n_filled);
+            set_edges(PASS, g, block, first, n_nodes, n_filled);
             set_turns(PASS, n_entries);
             BARRIER;
             if (!works) continue;

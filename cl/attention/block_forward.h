@@ -9,7 +9,7 @@ KERNEL_BEGIN
     const uint head = GROUP_ID / pieces % p.heads, own_column = GROUP_ID % pieces * MOST_COLUMNS + 4u * SIXTEENTH;
     const block_t block = block_of(PASS, GROUP_ID / pieces / p.heads);
 #ifdef TABLES
-    set_row_ranges(PASS, block);
+    set_row_ranges(PASS, g, block);
     BARRIER;
 #endif
     set_block(PASS, g, block);
@@ -33,20 +33,15 @@ KERNEL_BEGIN
         const codes_t codes = begin_step(PASS, g, block, step_at, first, end, head);
         BARRIER;
         float4 score[KEYS_PER_ITEM], largest = top;
-        uint absent = 0u;  // a bit for each key that is zero and not stored
         {
-            uint place[KEYS_PER_ITEM];
-            UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
-                const uint row = row_of_key(PASS, j, end - first);
-                place[j] = node_place(PASS, row, 0u, head);
-                if (row == NO_ROW) absent |= 1u << j;
-                score[j] = zero4();
-            }
+            uint place[KEYS_PER_ITEM], absent = 0u;
+            FIND_OWN_KEYS(place, absent, end - first, head)
+            UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) score[j] = zero4();
             ADD_DOTS(score, KEYS_PER_ITEM, p.head_dim, q, query, kv, place)
-        }
-        UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
-            score[j] = scores_of(PASS, (absent >> j & 1u) != 0u ? zero4() : score[j], stored, codes, j);
-            largest = max4(largest, score[j]);
+            UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
+                score[j] = scores_of(PASS, (absent >> j & 1u) != 0u ? zero4() : score[j], stored, codes, j);
+                largest = max4(largest, score[j]);
+            }
         }
         exchange[LOCAL_ID] = largest;
         BARRIER;

@@ -21,10 +21,17 @@ FUNCTION uint key_offset(CONTEXT) {
     return (p.calls & CALL_PACKED) != 0u ? p.heads * p.head_dim : 0u;
 }
 
-// Of work unit `unit`: a block of a sequence, or a part of its list.
+// Nodes of a level, and the first one.
+FUNCTION int keys_of_level(int4 g, uint other, int level) {
+    return level == 0 ? g.y : graph_has(g, GRAPH_TREE) ? bucket_nodes(g, level) : TO_INT(other);
+}
+FUNCTION int first_of_level(int4 g, int level) { return graph_has(g, GRAPH_TREE) ? bucket_offset(g, level) : level * g.y; }
+
+// Of work unit `unit`: a block of a sequence, or a part of its list. Of keys: number `number` of a level.
 STRUCT(block_t) {
     uint sequence, part;
     int number, n_true, n_ranges;
+    int level;
 };
 FUNCTION block_t block_of(CONTEXT, uint unit) {
     OPEN
@@ -32,7 +39,17 @@ FUNCTION block_t block_of(CONTEXT, uint unit) {
     block.part = unit % p.parts;
     block.sequence = unit / p.parts / p.n_tiles;
     block.number = TO_INT(unit / p.parts % p.n_tiles);
-#ifdef TABLES
+    block.level = p.level;
+#if defined(KEY_RULES)
+    const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
+    const int rows = TO_INT(ROWS_PER_TILE);
+    while (block.number * rows >= keys_of_level(g, p.other, block.level)) {
+        block.number -= (keys_of_level(g, p.other, block.level) + rows - 1) / rows;
+        ++block.level;
+    }
+    block.n_true = TO_INT(AT(lengths, block.sequence));
+    block.n_ranges = key_ranges(g, block.n_true, block.level);
+#elif defined(TABLES)
     block.n_true = p.n;
     block.n_ranges = TO_INT(p.slots * ROWS_PER_TILE);
 #else

@@ -39,8 +39,10 @@ FUNCTION float dot4(float4 a, float4 b) { return (a.x * b.x + a.y * b.y) + (a.z 
     }
 
 // What the block's rows read, and of each range of theirs the union: by index arithmetic, or by a table of ranges.
-#ifdef TABLES
+#if defined(TABLES)
 #include "cl/attention/table_rows.h"
+#elif defined(KEY_RULES)
+#include "cl/attention/key_rows.h"
 #else
 #include "cl/attention/rule_rows.h"
 #endif
@@ -129,10 +131,17 @@ FUNCTION uint row_of_place(CONTEXT, uint t) {
     OPEN
     return stored_of(part_of(list_row[t / 4u], t % 4u));
 }
-// The same of key j of the item's; past the step's end its last one.
+// The same of nodes that are not stored too.
+FUNCTION uint node_row_of_place(CONTEXT, uint t) {
+    OPEN
+    const int coded = part_of(list_row[t / 4u], t % 4u);
+    return TO_UINT(coded < 0 ? -1 - coded : coded);
+}
+// The place in the step of the item's key j, and its row; past the step's end its last one.
+FUNCTION uint place_of_key(uint j, int n_keys) { return min(SIXTEENTH * KEYS_PER_ITEM + j, TO_UINT(n_keys) - 1u); }
 FUNCTION uint row_of_key(CONTEXT, uint j, int n_keys) {
     OPEN
-    return row_of_place(PASS, min(SIXTEENTH * KEYS_PER_ITEM + j, TO_UINT(n_keys) - 1u));
+    return row_of_place(PASS, place_of_key(j, n_keys));
 }
 
 // Of the item's rows and keys, what edge there is: a byte for each key, a word of `low` for the first four keys of each row.
@@ -195,8 +204,7 @@ FUNCTION uint dropped_edges(CONTEXT, uint head, uint n_keys) {
         const uint own = own_row[4u * FOUR + i], row = own == NO_ROW ? 0u : 2u * own;
         const uint key0 = AT(row_keys, row), key1 = AT(row_keys, row + 1u);
         for (uint t = SIXTEENTH * KEYS_PER_ITEM; t < min((SIXTEENTH + 1u) * KEYS_PER_ITEM, n_keys); ++t) {
-            const int coded = part_of(list_row[t / 4u], t % 4u);
-            const uint code = code_of_node(PASS, TO_UINT(coded < 0 ? -1 - coded : coded));
+            const uint code = code_of_node(PASS, node_row_of_place(PASS, t));
             if (dropout_bits(code, key0, key1, p.uid << 8 | head, AT(rng, 0u), AT(rng, 1u)) < p.threshold)
                 bits |= 1u << (8u * i + t - SIXTEENTH * KEYS_PER_ITEM);
         }

@@ -14,6 +14,14 @@ FUNCTION float4 stored_rows(CONTEXT) {
     return FLOAT4(own_source[row] == NO_ROW ? 0.0f : 1.0f, own_source[row + 1u] == NO_ROW ? 0.0f : 1.0f,
                   own_source[row + 2u] == NO_ROW ? 0.0f : 1.0f, own_source[row + 3u] == NO_ROW ? 0.0f : 1.0f);
 }
+// place[j]: where a head of the item's key j of a step begins; absent: a bit for each key that is zero and not stored. (No function: in GLSL an array
+// whose size is a constant of the kernel cannot be part of a result.)
+#define FIND_OWN_KEYS(place, absent, n_keys, head)                  \
+    UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {              \
+        const uint row = row_of_key(PASS, j, n_keys);               \
+        place[j] = node_place(PASS, row, 0u, head);                 \
+        if (row == NO_ROW) absent |= 1u << j;                       \
+    }
 #ifdef TABLES
 FUNCTION void mix_entries(CONTEXT, place_t at, int n_ranges, int first, int end, uint head) {}
 #else

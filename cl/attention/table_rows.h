@@ -8,7 +8,7 @@
 // slot, its first row + 256 times the row behind its last one}. Runs are numbered slot by slot; behind the last one they are empty.
 #define HAS_REL false
 
-FUNCTION void set_row_ranges(CONTEXT, block_t block) {
+FUNCTION void set_row_ranges(CONTEXT, int4 g, block_t block) {
     OPEN
     for (uint i = LOCAL_ID; i < p.slots * ROWS_PER_TILE; i += WG) {
         const uint row = TO_UINT(block.number) * ROWS_PER_TILE + i % ROWS_PER_TILE;

@@ -15,18 +15,13 @@ struct head_rows_t {
 struct head_sums_t {
     float4 v[COLUMNS_64][8];
 };
-// Where a head of a row begins, NO_ROW: the row is zero. Of the key or value (`of_value` 0 or 1) at place t of the list; of an entry of the
-// table; of row u of the block, in q or in dout.
+// Where a head of a row begins, NO_ROW: the row is zero. Of the key or value (`of_value` 0 or 1) at place t of the list; of row u
+// of the block, in q or in dout.
 FUNCTION uint node_place(CONTEXT, uint t, uint of_value, uint head) {
     OPEN
     const uint row = list_row[t];
     return row == NO_ROW ? NO_ROW : row * key_stride(PASS) + key_offset(PASS) + (of_value * p.heads + head) * p.head_dim;
 }
-FUNCTION uint entry_place(CONTEXT, uint e, uint n_entries) {
-    OPEN
-    return e < n_entries ? TO_UINT(entry_row[e]) * p.head_dim : NO_ROW;
-}
-
 FUNCTION uint query_place(CONTEXT, uint u, uint head) {
     OPEN
     return own_source[u] == NO_ROW ? NO_ROW : own_source[u] * query_stride(PASS) + head * p.head_dim;
@@ -113,6 +108,14 @@ FUNCTION void add_columns(CONTEXT, float4 *sums, uint column, uint4 weights, con
 FUNCTION void add_products(CONTEXT, head_sums_t &sums, uint4 weights, const void *x, const uint *place) {
     UNROLL for (uint b = 0u; b < COLUMNS_64; ++b) add_columns(PASS, sums.v[b], 64u * b, weights, x, place);
 }
+#ifdef TABLES
+FUNCTION void mix_entries(CONTEXT, float *to, const head_rows_t &query, uint n_entries) {}
+#else
+// Where the row of an entry begins.
+FUNCTION uint entry_place(CONTEXT, uint e, uint n_entries) {
+    OPEN
+    return e < n_entries ? TO_UINT(entry_row[e]) * p.head_dim : NO_ROW;
+}
 // to [row of the block][entry] = q . r of the step's entries.
 FUNCTION void mix_entries(CONTEXT, float *to, const head_rows_t &query, uint n_entries) {
     OPEN
@@ -125,6 +128,7 @@ FUNCTION void mix_entries(CONTEXT, float *to, const head_rows_t &query, uint n_e
         at[8u * MIX_STRIDE + 1u] = x.w;
     }
 }
+#endif
 // Does dropout drop the edge of row u of the block to list place t?
 FUNCTION bool is_dropped(CONTEXT, uint t, uint u, uint head) {
     OPEN

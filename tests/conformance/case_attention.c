@@ -86,6 +86,9 @@ static const chosen_t chosen[] = {
     {BPT_INTERVALS_BPT, true, true, true, true, 4, 4, 16, 70, 2, BPT_QUERIES_ALL, 0.1f, BPT_F16, 2},
     {BPT_INTERVALS_DENSE, false, false, true, true, 1, 2, 16, 129, 3, BPT_QUERIES_ALL, 0, BPT_F16, 2},
     {BPT_INTERVALS_SEGTREE, true, false, true, true, 1, 2, 32, 1030, 1, BPT_QUERIES_ALL, 0, BPT_F16, 2},
+    // Dense graphs so large that GPUs gather the gradient of keys by blocks of them, in one part and in several.
+    {BPT_INTERVALS_DENSE, true, false, true, true, 1, 1, 18, 1100, 1, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
+    {BPT_INTERVALS_DENSE, false, false, true, true, 1, 2, 80, 600, 2, BPT_QUERIES_ALL, 0, BPT_F16, 2},
 };
 
 enum {

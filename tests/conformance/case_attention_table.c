@@ -100,6 +100,11 @@ static const struct {
     {BACKWARDS, 35, 300, 8, 1, 64, 0, 0, F32, BY_HALVES},
     {TRIANGLE, 300, 300, 1, 12, 10, 0, 0, F32, BY_HALVES},
     {SPREAD, 257, 1000, 4, 2, 20, 300, 0, F32, BY_HALVES},
+    // Heads of 16 bits that matrix units take.
+    {SEQUENCES, 100, 130, 3, 5, 64, 0, 0.1f, BF16},
+    {SEQUENCES, 97, 300, 3, 3, 128, 0, 0, F16},
+    {RING, 50, 107, 7, 2, 48, 0, 0.25f, F16, BY_WRITER},
+    {TRIANGLE, 150, 150, 1, 2, 16, 0, 0, F16},
     {RING, 127, 257, 3, 3, 20, 0, 0, BF16, BY_WRITER},  // the last one: test_ref.c takes it
 };
 enum { N_TABLES = BPT_COUNT(tables) };
@@ -377,6 +382,7 @@ static void make_case(size_t index, bool gradient, test_case_t *c) {
     test_in(c, 9, BPT_F32, bpt_shape2(queries, heads), TEST_PREPARED, 0, 0);
     test_out(c, 0, dtype, bpt_shape2(queries, d));
     test_out(c, 1, dtype, bpt_shape2(keys, 2 * d));
+    c->more[1] = c->more[0];
     if (tables[index].rel_rows) test_out(c, 2, BPT_F32, bpt_shape2(tables[index].rel_rows, head_dim));
 }
 

@@ -127,7 +127,7 @@ static void shorter_sequences_of_a_bucket_have_the_same_edges(void **state) {
     for_each_graph(100, 64, 7, check_small);
 }
 
-// ---- Tiles of leaves: rows of the table that a batch of the list uses (cl/attention/tiles.h) --------------------------------
+// ---- Tiles of leaves: rows of the table that a batch of the list uses (cl/software/tiles.h) --------------------------------
 
 enum { MOST_TILE = 16, TILE_RANGES = 128 };
 

@@ -1,9 +1,10 @@
-// attention, attention_grad: the dispatches of a call. The arithmetic is in cl/attention_*.cl. Leaf queries and all keys go by tiles of
-// neighbouring nodes, other queries one by one; those in parts leave partial results that a second kernel puts together in order.
+// attention: the dispatches of a call. The arithmetic is in cl/attention_*.cl. Leaves and spans go by blocks of neighbouring queries, on
+// processors by tiles of them, other queries one by one; those in parts leave partial results that a second kernel puts together in order.
 #include "backends/gpu/lower/software/attention.h"
 #include "backends/gpu/lower/attention_block.h"
 #include "backends/gpu/lower/attention_problem.h"
 #include "backends/gpu/lower/attention_warp.h"
+#include "backends/gpu/lower/software/attention_tile.h"
 #include "bpt/rng.h"
 
 typedef bpt_attention_problem_t problem_t;
@@ -13,7 +14,7 @@ typedef bpt_attention_pieces_t pieces_t;
 pieces_t bpt_lower_attention_rows_or_tiles(const problem_t *a, bool gradient, bpt_gpu_attention_tile_t *tile) {
     const int64_t most = a->l->device->api->limits.max_loops ? bpt_software_most_keys(a, gradient) : INT32_MAX;
     *tile = (bpt_gpu_attention_tile_t){0};
-    if (!a->table && a->t->queries != BPT_QUERIES_ROOTS)
+    if (bpt_lower_attention_tiles_chosen(a) && a->t->queries != BPT_QUERIES_ROOTS)
         *tile = bpt_lower_attention_tile(a, gradient ? BPT_GPU_attention_tile_dq : BPT_GPU_attention_tile);
     return tile->rows_per_tile
                ? bpt_lower_attention_query_tiles(a, tile->rows_per_tile, tile->part, bpt_min(bpt_lower_attention_part(a), most))

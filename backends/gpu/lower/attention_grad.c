@@ -1,8 +1,10 @@
 // attention_grad of a graph that a rule makes: the dispatches of a call. Queries go by blocks, by tiles or one by one, as forward; the
-// gradient of keys comes from what blocks leave of it, or from tiles of keys.
+// gradient of keys comes from what blocks leave of it, or from blocks or tiles of keys.
 #include "backends/gpu/lower/attention_block.h"
+#include "backends/gpu/lower/attention_block_keys.h"
 #include "backends/gpu/lower/attention_warp.h"
 #include "backends/gpu/lower/software/attention.h"
+#include "backends/gpu/lower/software/attention_tile.h"
 
 typedef bpt_attention_problem_t problem_t;
 typedef bpt_attention_piece_t piece_t;
@@ -13,12 +15,13 @@ typedef struct {
     bpt_view_t dots, table_sums;
     int64_t area;  // elements of one private sum of the table
     pieces_t queries, keys;
-    pieces_t blocks;                    // the queries that kernels go over: beside those with a gradient those of which keys have one
-    bpt_attention_key_sums_t key_sums;  // where blocks of queries have the gradient of keys too
-    bpt_attention_warps_t warps;        // of the queries that go by warps,
-    bpt_attention_block_t block;        // by blocks without matrix units,
-    bpt_gpu_attention_tile_t tile;      // or by tiles
-    bpt_gpu_attention_tile_t key_tile;
+    pieces_t blocks;                       // the queries that kernels go over: beside those with a gradient those of which keys have one
+    bpt_attention_key_sums_t key_sums;     // where blocks of queries have the gradient of keys too
+    bpt_attention_warps_t warps;           // of the queries that go by warps,
+    bpt_attention_block_t block;           // by blocks without matrix units,
+    bpt_gpu_attention_tile_t tile;         // or by tiles
+    bpt_gpu_attention_tile_t key_tile;     // of keys by tiles,
+    bpt_attention_block_keys_t key_block;  // or by blocks
     int64_t groups[BPT_ATTENTION_MAX_PIECES];  // of the queries' pieces
     int64_t turn[BPT_ATTENTION_MAX_PIECES];    // queries that a group takes in one dispatch
     int64_t first_area[BPT_ATTENTION_MAX_PIECES], areas;
@@ -116,6 +119,9 @@ static void set_keys(gradient_t *g) {
     int64_t part = 0;
     if (g->key_sums.heads) {
         g->keys = bpt_lower_attention_summed_keys(a, &g->key_sums);
+    } else if (!bpt_lower_attention_tiles_chosen(a)) {
+        g->key_block = bpt_lower_attention_block_keys(a);
+        if (a->l->status == BPT_OK) g->keys = bpt_lower_attention_keys(a, BPT_ATTENTION_BLOCK, g->key_block.part);
     } else {
         g->key_tile = bpt_lower_attention_key_tile(a, bpt_lower_attention_part(a), &part);
         if (a->l->status == BPT_OK) g->keys = bpt_lower_attention_keys(a, g->key_tile.rows_per_tile, part);
@@ -144,7 +150,10 @@ static void emit_blocks(const gradient_t *g, int64_t first_head) {
 static void emit_queries_and_keys(const gradient_t *g) {
     emit_blocks(g, 0);
     for (int i = 0; i < g->keys.count; ++i) {
-        bpt_lower_attention_emit_dkv(&g->a, &g->key_tile, &g->keys.piece[i], &g->dots);
+        if (bpt_lower_attention_tiles_chosen(&g->a))
+            bpt_lower_attention_emit_dkv(&g->a, &g->key_tile, &g->keys.piece[i], &g->dots);
+        else
+            bpt_lower_attention_emit_block_keys(&g->a, &g->key_block, &g->keys.piece[i], &g->dots);
         bpt_lower_barrier_of_rows(g->a.l);
     }
 }

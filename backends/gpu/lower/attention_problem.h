@@ -119,29 +119,6 @@ int64_t bpt_lower_attention_units(const bpt_attention_problem_t *a, const bpt_at
 // Scratch for the partial results of all pieces with several parts.
 void bpt_lower_attention_reserve(const bpt_attention_problem_t *a, bpt_attention_pieces_t *p, int64_t columns);
 
-// Work-groups for tiles of neighbouring nodes (cl/attention/tiles.h), in the words of tiles of queries: of tiles of keys, rows are keys and
-// keys are queries. rows_per_tile 0: there is no room for any.
-typedef struct {
-    uint32_t group_size, rows_per_tile, rows_per_item, keys_per_item, columns_per_item, keys_per_step;
-    uint32_t simd_width;            // rows of a vector in registers
-    uint32_t ranges, most_columns;  // sizes of local arrays
-    uint32_t matrix;                // of tiles of keys, 1: products by matrix units
-    uint32_t table_blocks;          // of 16 rows
-    int64_t rounds;       // of all loops of an item for one tile, or part of a tile of spans, at most; set where a driver limits them
-    int64_t part;         // nodes of a part of what spans read
-    uint32_t turn_heads;  // that a group takes one after the other
-} bpt_gpu_attention_tile_t;
-
-// Groups of items that have all rows of the tile together, each with other keys.
-static inline int64_t bpt_attention_tile_parts(const bpt_gpu_attention_tile_t *t) {
-    return t->group_size / (t->rows_per_tile / t->rows_per_item);
-}
-
-// The blueprint of tiles (backends/gpu/blueprint.h).
-typedef struct {
-    uint32_t rows_per_tile, group_size, rows_per_item, sums, keys_per_step, heads;
-} bpt_attention_tile_rule_t;
-
 // Keys of a query, or queries of a key, that one work-group takes: few on a GPU, whose many groups wait for the longest.
 static inline int64_t bpt_lower_attention_part(const bpt_attention_problem_t *a) { return bpt_lower_in_software(a->l) ? 1024 : 256; }
 
@@ -152,14 +129,6 @@ uint32_t bpt_lower_attention_group(const bpt_lower_t *l);
 int64_t bpt_lower_attention_most_columns(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel, int64_t scores);
 // Of two arrays of scores, those that attention_table_grad has in the place of one.
 uint32_t bpt_lower_attention_table_scores(uint32_t scores);
-
-// The tile of attention_tile, or of attention_tile_dq.
-bpt_gpu_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel);
-// The same for tiles of keys, and how many queries of the `part` that are wished for one group may take. Refuses what has no room.
-bpt_gpu_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_problem_t *a, int64_t part, int64_t *part_nodes);
-
-// The constants that all kernels of tiles have.
-void bpt_lower_attention_tile_constants(const bpt_gpu_attention_tile_t *tile, uint32_t *constants);
 
 // Keys of a leaf, and queries of a leaf that are leaves, at most.
 int64_t bpt_lower_attention_leaf_keys(const bpt_attention_problem_t *a);
@@ -174,17 +143,6 @@ bpt_view_t bpt_lower_attention_dots(const bpt_attention_problem_t *a);
 void bpt_lower_attention_emit_rows(const bpt_attention_problem_t *a, const bpt_attention_piece_t *piece);
 void bpt_lower_attention_emit_dq(const bpt_attention_problem_t *a, const bpt_attention_piece_t *piece,
                                  const bpt_attention_shares_t *shares);
-
-// (attention_tile_calls.c) Queries of a piece by tiles; their gradient; that of keys by tiles of them.
-void bpt_lower_attention_emit_tiles(const bpt_attention_problem_t *a, const bpt_gpu_attention_tile_t *tile,
-                                    const bpt_attention_piece_t *piece);
-void bpt_lower_attention_emit_tile_dq(const bpt_attention_problem_t *a, const bpt_gpu_attention_tile_t *tile,
-                                      const bpt_attention_piece_t *piece, const bpt_attention_shares_t *shares);
-void bpt_lower_attention_emit_dkv(const bpt_attention_problem_t *a, const bpt_gpu_attention_tile_t *tile,
-                                  const bpt_attention_piece_t *piece, const bpt_view_t *dots);
-
-// (attention.c) The queries of a call, or of its gradient, and the tile of those that go by tiles.
-bpt_attention_pieces_t bpt_lower_attention_rows_or_tiles(const bpt_attention_problem_t *a, bool gradient, bpt_gpu_attention_tile_t *tile);
 
 // A call over a table, and its gradient (attention_table.c).
 void bpt_lower_attention_table(const bpt_attention_problem_t *a, bool first);

@@ -1,9 +1,14 @@
 // Attention with a work-group for each query and some heads (cl/attention/attention_rows.cl, attention_dq.cl): roots, tables, and what no
 // block or tile can do.
 #include "backends/gpu/lower/attention_problem.h"
+#include "backends/gpu/lower/software/software.h"
 
 typedef bpt_attention_problem_t problem_t;
 typedef bpt_attention_piece_t piece_t;
+
+uint32_t bpt_lower_attention_group(const bpt_lower_t *l) {
+    return bpt_lower_in_software(l) ? bpt_software_group(l) : bpt_lower_kernel(l, BPT_GPU_attention_rows).group_size;
+}
 
 // What the kernels for single queries share.
 #define COMMON_PARAMS(a, piece)                                                                                                       \

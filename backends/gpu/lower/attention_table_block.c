@@ -2,6 +2,7 @@
 // what these say to share nothing; a block's own ranges decide the rest (cl/attention/table_rows.h).
 #include "backends/gpu/lower/attention_table_block.h"
 #include "backends/gpu/lower/attention_block.h"
+#include "backends/gpu/lower/attention_warp.h"
 
 typedef bpt_attention_problem_t problem_t;
 typedef bpt_attention_table_block_t block_t;
@@ -62,11 +63,33 @@ SAME(RANGES);
 SAME(MOST_COLUMNS);
 SAME(KEYS_PER_ITEM);
 SAME(HEAD_REST);
+SAME(q);
+SAME(kv);
 SAME(table);
 SAME(key_codes);
 SAME(row_keys);
 SAME(rng);
 #undef SAME
+#define SAME(name)                                                                           \
+    _Static_assert((int)attention_block_table_##name == (int)attention_warp_table_##name &&  \
+                       (int)attention_block_table_##name == (int)attention_warp_side_##name, \
+                   "the kernels of tables differ in what they share")
+SAME(q);
+SAME(kv);
+SAME(table);
+SAME(key_codes);
+SAME(row_keys);
+SAME(rng);
+#undef SAME
+_Static_assert(sizeof(attention_block_table_params_t) == sizeof(attention_warp_table_params_t) &&
+                   sizeof(attention_block_table_params_t) == sizeof(attention_warp_side_params_t) &&
+                   (int)attention_block_table_result == (int)attention_warp_table_result &&
+                   (int)attention_block_table_lse == (int)attention_warp_table_lse &&
+                   (int)attention_block_side_dy == (int)attention_warp_side_dy &&
+                   (int)attention_block_side_lse == (int)attention_warp_side_lse &&
+                   (int)attention_block_side_dots == (int)attention_warp_side_dots &&
+                   (int)attention_block_side_result == (int)attention_warp_side_result,
+               "the kernels of tables differ in what they share");
 _Static_assert(sizeof(attention_block_table_params_t) == sizeof(attention_block_side_params_t),
                "the kernels of tables differ in what they share");
 
@@ -96,6 +119,19 @@ static bool fits(const problem_t *a, const side_t *s, const block_t *b, bool bac
            (!limits->max_loops || rounds_of(a, s, b) < limits->max_loops);
 }
 
+static bpt_gpu_kernel_t kernel_by(const block_t *b, bool back) {
+    return b->warps ? (back ? BPT_GPU_attention_warp_side : BPT_GPU_attention_warp_table)
+                    : (back ? BPT_GPU_attention_block_side : BPT_GPU_attention_block_table);
+}
+
+// By warps where operands lie for it: which rows go by blocks does not depend on that, so that scratch is the same.
+static void choose_warps(const problem_t *a, bool of_key, bool back, block_t *b) {
+    const bpt_view_t *result = &a->out[of_key ? 1 : 0];
+    const bpt_attention_warps_t w = bpt_lower_attention_table_warps(a, result, kernel_by(&(block_t){.warps = 1}, back), b->slots);
+    b->warps = w.warps;
+    b->keys_per_step = w.keys_per_step;
+}
+
 // As few steps as there can be for rows in a text that no other one is beside, and in these as few keys that nobody reads.
 static block_t block_of(const problem_t *a, const side_t *s, bool back) {
     block_t b = {.rows = sharing_rows(s), .slots = (uint32_t)s->slots};
@@ -112,17 +148,24 @@ static block_t block_of(const problem_t *a, const side_t *s, bool back) {
 block_t bpt_lower_attention_table_block(const problem_t *a) {
     const side_t s = side_of(a, false);
     const bool in_batches = a->in[10].present || a->out[1].present;
-    return in_batches ? block_of(a, &s, false) : (block_t){0};
+    block_t b = in_batches ? block_of(a, &s, false) : (block_t){0};
+    if (b.rows) choose_warps(a, false, false, &b);
+    return b;
 }
 block_t bpt_lower_attention_table_side(const problem_t *a, bool of_key) {
     const side_t s = side_of(a, of_key);
-    return block_of(a, &s, true);
+    block_t b = block_of(a, &s, true);
+    if (b.rows) choose_warps(a, of_key, true, &b);
+    return b;
 }
 
 static bpt_kernel_call_t kernel_of(const problem_t *a, const block_t *b, bool of_key, bool back) {
-    bpt_kernel_call_t k = bpt_lower_kernel(a->l, back ? BPT_GPU_attention_block_side : BPT_GPU_attention_block_table);
+    bpt_kernel_call_t k = bpt_lower_kernel(a->l, kernel_by(b, back));
     k.group_size = BPT_ATTENTION_BLOCK_ITEMS;
-    set_constants(a, b, back, k.constants);
+    if (b->warps)
+        bpt_lower_attention_set_table_warps(a, b->warps, b->keys_per_step, b->slots, &k);
+    else
+        set_constants(a, b, back, k.constants);
     k.bindings[attention_block_table_q] = a->in[0];
     k.bindings[attention_block_table_kv] = a->in[1];
     k.bindings[attention_block_table_table] = a->in[of_key ? 10 : 6];
@@ -143,6 +186,12 @@ static double flops(const problem_t *a, const side_t *s, const block_t *b, int e
     return (double)b->rows * (double)(edges > 0 ? bpt_min(edges, s->others) : s->others) * (double)a->d * each;
 }
 
+// A group has some heads, or so many columns of one.
+static int64_t groups_of(const problem_t *a, const block_t *b, int64_t columns) {
+    const int64_t heads = a->t->heads, of_block = b->warps ? bpt_ceil_div(heads, b->warps) : heads * bpt_ceil_div(a->t->head_dim, columns);
+    return bpt_ceil_div(b->rows, BPT_ATTENTION_BLOCK) * of_block;
+}
+
 void bpt_lower_attention_emit_table_block(const problem_t *a, const block_t *b) {
     const side_t s = side_of(a, false);
     bpt_kernel_call_t k = kernel_of(a, b, false, false);
@@ -153,7 +202,7 @@ void bpt_lower_attention_emit_table_block(const problem_t *a, const block_t *b) 
     k.bindings[attention_block_table_result] = a->out[0];
     k.bindings[attention_block_table_lse] = a->out[1];
     k.flops = flops(a, &s, b, 6);
-    bpt_lower_emit(a->l, &k, &params, (int64_t)params.n_tiles * a->t->heads * bpt_ceil_div(a->t->head_dim, PIECE));
+    bpt_lower_emit(a->l, &k, &params, groups_of(a, b, PIECE));
 }
 
 void bpt_lower_attention_emit_table_side(const problem_t *a, bool of_key, const block_t *b, const bpt_view_t *dots) {
@@ -162,11 +211,11 @@ void bpt_lower_attention_emit_table_side(const problem_t *a, bool of_key, const 
     attention_block_side_params_t params = {TABLE_PARAMS(a, b)};
     params.n = (int32_t)b->rows;
     params.leaf_rows = (uint32_t)b->rows;
-    k.constants[attention_block_side_KEYS] = of_key;
+    k.constants[b->warps ? attention_warp_side_OF_KEYS : attention_block_side_KEYS] = of_key;
     k.bindings[attention_block_side_dy] = a->in[8];
     k.bindings[attention_block_side_lse] = a->in[9];
     k.bindings[attention_block_side_dots] = *dots;
     k.bindings[attention_block_side_result] = a->out[of_key ? 1 : 0];
     k.flops = flops(a, &s, b, of_key ? 8 : 6);
-    bpt_lower_emit(a->l, &k, &params, (int64_t)params.n_tiles * a->t->heads * bpt_ceil_div(a->t->head_dim, SIDE_COLUMNS));
+    bpt_lower_emit(a->l, &k, &params, groups_of(a, b, SIDE_COLUMNS));
 }

@@ -1,4 +1,5 @@
-// Attention over tables of ranges by blocks of 16 neighbouring rows (cl/attention/table_rows.h): which rows can, and the dispatches.
+// Attention over tables of ranges by blocks of 16 neighbouring rows (cl/attention/table_rows.h), in the registers of items or by warps:
+// which rows can, and the dispatches.
 #ifndef BPT_GPU_LOWER_ATTENTION_TABLE_BLOCK_H
 #define BPT_GPU_LOWER_ATTENTION_TABLE_BLOCK_H
 
@@ -7,6 +8,7 @@
 typedef struct {
     int64_t rows;  // of the side, from the first on, that go by blocks; 0: none
     uint32_t keys_per_item, slots;
+    uint32_t warps, keys_per_step;  // of a group on CUDA's matrix units; 0: without
 } bpt_attention_table_block_t;
 
 // Of the queries, forward; of either side, for its gradient.

@@ -7,21 +7,27 @@ enum {
     MOST_HEAD = 128,     // columns of a head: an item has a quarter of a row's results in registers
     SHORT_STEP = 64,     // keys of a step where one of the blueprint's would have more than
     FEW_ENTRIES = 80,    // rows of the table of positions
+    NO_ENTRIES = 8,      // where there is no such table
 };
 
 static const bpt_blueprint_t *blueprint_of(const bpt_attention_problem_t *a) {
     return &a->l->device->tuning.other[BPT_PROBLEM_ATTENTION_WARPS];
 }
 
+static bool heads_fit(const bpt_attention_problem_t *a, const bpt_view_t *result) {
+    return blueprint_of(a)->kind == BPT_BLUEPRINT_WARPS && a->t->head_dim % 8 == 0 && a->t->head_dim <= MOST_HEAD &&
+           bpt_lower_attention_by_eights(a) && result->offset_bytes % 16 == 0;
+}
 static bool is_possible(const bpt_attention_problem_t *a) {
-    return blueprint_of(a)->kind == BPT_BLUEPRINT_WARPS && !a->table && a->t->queries != BPT_QUERIES_ROOTS &&
-           bpt_intervals_is_steady(&a->t->graph) && a->t->head_dim % 8 == 0 && a->t->head_dim <= MOST_HEAD &&
-           bpt_lower_attention_by_eights(a) && a->out[0].offset_bytes % 16 == 0;
+    return !a->table && a->t->queries != BPT_QUERIES_ROOTS && bpt_intervals_is_steady(&a->t->graph) && heads_fit(a, &a->out[0]);
 }
 
 static void set_constants(const bpt_attention_warps_t *w, uint32_t *constants) {
-#define SET(name, value)                                                                                                             \
-    _Static_assert((int)attention_warp_##name == (int)attention_warp_grad_##name, "the kernels of warps differ in what they share"); \
+#define SET(name, value)                                                                 \
+    _Static_assert((int)attention_warp_##name == (int)attention_warp_grad_##name &&      \
+                       (int)attention_warp_##name == (int)attention_warp_table_##name && \
+                       (int)attention_warp_##name == (int)attention_warp_side_##name,    \
+                   "the kernels of warps differ in what they share");                    \
     constants[attention_warp_##name] = value
     SET(ROWS_PER_TILE, BPT_ATTENTION_BLOCK);
     SET(RANGES, w->ranges);
@@ -54,6 +60,32 @@ bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a
             if (few && (w.warps == 1 || w.warps <= (uint32_t)a->t->heads) && fits(a, &w, kernel)) return w;
         }
     return (bpt_attention_warps_t){0};
+}
+
+static bpt_attention_warps_t of_table(const bpt_attention_problem_t *a, uint32_t warps, uint32_t keys_per_step, uint32_t slots) {
+    return (bpt_attention_warps_t){.warps = warps,
+                                   .ranges = BPT_ATTENTION_BLOCK * slots,
+                                   .most_columns = (uint32_t)bpt_round_up(a->t->head_dim, 32),
+                                   .keys_per_step = keys_per_step,
+                                   .entries = NO_ENTRIES};
+}
+
+bpt_attention_warps_t bpt_lower_attention_table_warps(const bpt_attention_problem_t *a, const bpt_view_t *result, bpt_gpu_kernel_t kernel,
+                                                      uint32_t slots) {
+    if (!heads_fit(a, result)) return (bpt_attention_warps_t){0};
+    const uint32_t *size = blueprint_of(a)->size;
+    for (uint32_t warps = size[BPT_WARPS_GROUP]; warps > 0; warps /= 2) {
+        const bpt_attention_warps_t w = of_table(a, warps, SHORT_STEP, slots);
+        if ((warps == 1 || warps <= (uint32_t)a->t->heads) && fits(a, &w, kernel)) return w;
+    }
+    return (bpt_attention_warps_t){0};
+}
+
+void bpt_lower_attention_set_table_warps(const bpt_attention_problem_t *a, uint32_t warps, uint32_t keys_per_step, uint32_t slots,
+                                         bpt_kernel_call_t *k) {
+    const bpt_attention_warps_t w = of_table(a, warps, keys_per_step, slots);
+    k->group_size = warps * WARP;
+    set_constants(&w, k->constants);
 }
 
 void bpt_lower_attention_emit_warps(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, const bpt_attention_piece_t *piece) {

@@ -3,8 +3,8 @@
 #ifndef BPT_GPU_LOWER_SOFTWARE_ATTENTION_H
 #define BPT_GPU_LOWER_SOFTWARE_ATTENTION_H
 
-#include "backends/gpu/lower/attention_problem.h"
 #include "backends/gpu/lower/software/software.h"
+#include "backends/gpu/lower/software/tile.h"
 
 // Lower a call, or its gradient, with one node per work-item where that can be, else by `others`.
 void bpt_software_attention(const bpt_attention_problem_t *a, bool first, bpt_attention_lowering_t others);

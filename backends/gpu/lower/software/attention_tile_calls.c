@@ -1,5 +1,5 @@
-// Attention by tiles of neighbouring nodes: the dispatches of the kernels that include cl/attention/tiles.h.
-#include "backends/gpu/lower/attention_problem.h"
+// Attention by tiles of neighbouring nodes: the dispatches of the kernels that include cl/software/tiles.h.
+#include "backends/gpu/lower/software/attention_tile.h"
 
 typedef bpt_attention_problem_t problem_t;
 typedef bpt_attention_piece_t piece_t;
@@ -61,8 +61,6 @@ void bpt_lower_attention_emit_dkv(const problem_t *a, const bpt_gpu_attention_ti
                                      .rel_rows = (uint32_t)a->rel_rows};
     TILE_CALL(k, a, attention_dkv, tile);
     k.constants[attention_dkv_PIECES] = tile->most_columns < (uint32_t)a->t->head_dim;
-    k.constants[attention_dkv_MATRIX] = tile->matrix;
-    k.constants[attention_dkv_TABLE_BLOCKS] = tile->table_blocks;
     k.bindings[attention_dkv_dy] = a->in[8];
     k.bindings[attention_dkv_lse] = a->in[9];
     k.bindings[attention_dkv_dots] = *dots;

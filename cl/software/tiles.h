@@ -3,13 +3,12 @@
 // is walked in batches of BATCH nodes. LANE_ITEMS work-items share a node of the list, each with its own VECTORS vectors of lanes; there are
 // PARTS such groups of items. In registers an item has NODES nodes or COLUMNS columns side by side, times its vectors; what lasts longer than
 // a loop is in local memory. A lane's own bounds mask what only its neighbours read. The sizes are the constants ROWS_PER_TILE .. SIMD_WIDTH
-// (backends/gpu/lower/attention_tile.c checks how they go together), RANGES and MOST_COLUMNS.
+// (backends/gpu/lower/software/attention_tile.c checks how they go together), RANGES and MOST_COLUMNS.
 //
 // Rows of the relative position table that a batch uses are listed once, as entries: a lane reads node m of range r with row base + step m,
 // so the rows of a range in a batch are few and evenly spaced, and q . rel is computed once for all nodes at the same distance.
 #include "cl/attention/attention.h"
 #include "cl/attention/softmax.h"
-#include "cl/matrix/matrix.h"
 #define TILE ROWS_PER_TILE
 #define TILE4 (ROWS_PER_TILE / 4u)
 #define VECTORS (ROWS_PER_ITEM / 4u)
@@ -250,22 +249,10 @@
 #define TILE_NUMBERS(tensor, lane)                                                                              \
     FLOAT4(TILE_NUMBER(tensor, lane), TILE_NUMBER(tensor, lane + 1u), TILE_NUMBER(tensor, lane + 2u), TILE_NUMBER(tensor, lane + 3u))
 
-// Before TILE_PRODUCTS, for all nodes at once: target[node][lane] = the same products.
-#define ROW_PLACE(row, row_stride, offset) ((row) == NO_ROW ? NO_ROW : (row) * (row_stride) + (offset) + head * HEAD_DIM)
-#define TILE_MATRIX_DOTS(target, tile, tensor, PLACE)                                                           \
-    if (BY_MATRIX) {                                                                                            \
-        BARRIER;                                                                                                \
-        MATRIX_DOTS(target, n_filled, tile, tensor, PLACE)                                                      \
-        BARRIER;                                                                                                \
-    }
-
-// sum = the products of nodes t, t + PARTS, .. with the lanes of a tile; rows that are not stored are zero. With matrix units the sums stay
-// zero, as TILE_MATRIX_DOTS has put them into local memory.
+// sum = the products of nodes t, t + PARTS, .. with the lanes of a tile; rows that are not stored are zero.
 #define TILE_PRODUCTS(sum, tile, tensor, rows, row_stride, offset)                                              \
     VECTOR sum[NODES * ITEM_VECTORS];                                                                           \
-    if (BY_MATRIX) {                                                                                            \
-        UNROLL for (uint j = 0u; j < NODES * ITEM_VECTORS; ++j) sum[j] = VECTOR_ZERO;                           \
-    } else {                                                                                                    \
+    {                                                                                                          \
         uint from[NODES];                                                                                       \
         UNROLL for (uint j = 0u; j < NODES; ++j) {                                                              \
             const uint row = rows[t + j * PARTS];                                                               \
@@ -280,37 +267,31 @@
 // Column blocks of the item: total[column][vector] = total factor + sum over i < count of weight[i][vector] times the tensor's element at
 // PLACE(i, column).
 #define TILE_SUM(total, FACTOR, count, weight, ROW_EXISTS, tensor, PLACE)                                       \
-    if (BY_MATRIX) {                                                                                            \
-        MATRIX_ADD_PRODUCTS(total, count, weight, ROW_EXISTS, tensor, PLACE)                                    \
-    } else {                                                                                                    \
-        for (uint c0 = part * COLUMNS; c0 < TILE_COLUMNS; c0 += PARTS * COLUMNS) {                              \
-            uint column[COLUMNS];                                                                               \
-            VECTOR sum[COLUMNS * ITEM_VECTORS];                                                                 \
-            UNROLL for (uint j = 0u; j < COLUMNS; ++j) column[j] = min(c0 + j, TILE_COLUMNS - 1u);              \
-            UNROLL for (uint j = 0u; j < COLUMNS; ++j)                                                          \
-                UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v)                                                 \
-                    sum[j * ITEM_VECTORS + v] = FACTOR(VECTOR_OF(total, column[j] * TILE4 + vector0 + v * WIDE), vector0 + v * WIDE);\
-            for (uint i = 0u; i < count; ++i)                                                                   \
-                if (ROW_EXISTS(i)) {                                                                            \
-                    VECTOR x[ITEM_VECTORS];                                                                     \
-                    UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v) x[v] = VECTOR_OF(weight, i * TILE4 + vector0 + v * WIDE);\
-                    UNROLL for (uint j = 0u; j < COLUMNS; ++j) {                                                \
-                        const float y = READ(tensor, PLACE(i, FIRST_COLUMN + column[j]));                       \
-                        UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v) sum[j * ITEM_VECTORS + v] += y * x[v];  \
-                    }                                                                                           \
-                }                                                                                               \
-            UNROLL for (uint j = 0u; j < COLUMNS; ++j)                                                          \
-                if (c0 + j < TILE_COLUMNS)                                                                      \
-                    UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v)                                             \
-                        VECTOR_PUT(total, (c0 + j) * TILE4 + vector0 + v * WIDE, sum[j * ITEM_VECTORS + v]);    \
-        }                                                                                                       \
+    for (uint c0 = part * COLUMNS; c0 < TILE_COLUMNS; c0 += PARTS * COLUMNS) {                              \
+        uint column[COLUMNS];                                                                               \
+        VECTOR sum[COLUMNS * ITEM_VECTORS];                                                                 \
+        UNROLL for (uint j = 0u; j < COLUMNS; ++j) column[j] = min(c0 + j, TILE_COLUMNS - 1u);              \
+        UNROLL for (uint j = 0u; j < COLUMNS; ++j)                                                          \
+            UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v)                                                 \
+                sum[j * ITEM_VECTORS + v] = FACTOR(VECTOR_OF(total, column[j] * TILE4 + vector0 + v * WIDE), vector0 + v * WIDE);\
+        for (uint i = 0u; i < count; ++i)                                                                   \
+            if (ROW_EXISTS(i)) {                                                                            \
+                VECTOR x[ITEM_VECTORS];                                                                     \
+                UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v) x[v] = VECTOR_OF(weight, i * TILE4 + vector0 + v * WIDE);\
+                UNROLL for (uint j = 0u; j < COLUMNS; ++j) {                                                \
+                    const float y = READ(tensor, PLACE(i, FIRST_COLUMN + column[j]));                       \
+                    UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v) sum[j * ITEM_VECTORS + v] += y * x[v];  \
+                }                                                                                           \
+            }                                                                                               \
+        UNROLL for (uint j = 0u; j < COLUMNS; ++j)                                                          \
+            if (c0 + j < TILE_COLUMNS)                                                                      \
+                UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v)                                             \
+                    VECTOR_PUT(total, (c0 + j) * TILE4 + vector0 + v * WIDE, sum[j * ITEM_VECTORS + v]);    \
     }
 #define UNCHANGED(total, vector) total
 #define TIMES_FACTOR(total, vector) total * VECTOR_OF(factor, vector)
 #define NODE_IS_STORED(t) list_row[t] != NO_ROW
 #define EVERY_ENTRY(e) true
-#define KEY_ROW(t) ROW_PLACE(list_row[t], p.kv_stride, p.k_offset)
-#define VALUE_ROW(t) ROW_PLACE(list_row[t], p.kv_stride, p.k_offset + columns)
 #define KEY_PLACE(t, c) (list_row[t] * p.kv_stride + p.k_offset + head * HEAD_DIM + (c))
 #define VALUE_PLACE(t, c) (list_row[t] * p.kv_stride + p.k_offset + columns + head * HEAD_DIM + (c))
 #define REL_PLACE(e, c) (ENTRY_PLACE(e) + (c))

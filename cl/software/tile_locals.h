@@ -3,7 +3,6 @@
 #define TILE_PARTS (WG / (ROWS_PER_TILE / ROWS_PER_ITEM))                // groups of items, each with other keys of a step
 #define MOST_ENTRIES (KEYS_PER_STEP + 2u * ROWS_PER_TILE + 8u)           // rows of the table of positions that a step uses, at most
 #define TILE_VECTORS(count) ((count) * ROWS_PER_TILE / 4u)               // a number for each row, by fours
-#define MATRIX_SIZE(size) (MATRIX != 0u ? (size) : 1u)                   // of arrays of attention_dkv that only matrix units need
 
 // What attention_tile has for its running softmax.
 #define TILE_SOFTMAX_LOCALS(L)                                                         \

@@ -1,6 +1,6 @@
 // Scores of a batch of keys for all queries of the tile, then a running softmax (largest score, sum of weights, weighted sum of values),
 // batch by batch in order.
-#include "cl/attention/tiles.h"
+#include "cl/software/tiles.h"
 #define SHARE(sum, weights) (weights == 0.0f ? 0.0f : sum * p.inverse / weights)
 #define LSE(lane, component)                                                                                           \
     if (lane_row[4u * u + lane] != NO_ROW)                                                                             \

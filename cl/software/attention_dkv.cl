@@ -3,12 +3,9 @@
 // dv are made for MOST_COLUMNS of them at a time, each time with all scores, which are added up piece by piece.
 #define FIRST_COLUMN (PIECES != 0u ? column0 : 0u)
 #define TILE_COLUMNS (PIECES != 0u ? min(MOST_COLUMNS, HEAD_DIM - column0) : HEAD_DIM)
-#define TILES_BY_MATRIX
-#include "cl/attention/tiles.h"
+#include "cl/software/tiles.h"
 #define NO_EDGE (-2)
 #define NO_REL (-1)
-#define Q_ROW(t) ROW_PLACE(list_row[t], p.q_stride, 0u)
-#define DY_ROW(t) ROW_PLACE(list_result[t], columns, 0u)
 #define Q_PLACE(t, c) (list_row[t] * p.q_stride + head * HEAD_DIM + (c))
 #define DY_PLACE(t, c) (list_result[t] * columns + head * HEAD_DIM + (c))
 #define EVERY_NODE(t) true
@@ -22,33 +19,6 @@
         const float kept = (dropped & 1u << lane) != 0u ? 0.0f : p.inverse;                                           \
         x.component = w * (kept * y.component - dot_sum) * p.scale;                                                   \
         y.component = w * kept;                                                                                       \
-    }
-// With matrix units: scores += q . rel, from the products of the queries with 16 rows of the table at a time, those that some edge uses.
-#define TABLE_LANE(lane, component)                                                                                   \
-    if (edge[t * TILE + 4u * vector + lane] >= 0 && TO_UINT(edge[t * TILE + 4u * vector + lane]) / 16u == block)      \
-        x.component += ONE_NUMBER(table_dots, t * 16u + TO_UINT(edge[t * TILE + 4u * vector + lane]) % 16u);
-#define ADD_TABLE_DOTS                                                                                                \
-    if (BY_MATRIX && has_rel) {                                                                                       \
-        for (uint block = LOCAL_ID; block < TABLE_BLOCKS; block += WG) used[block] = 0u;                              \
-        BARRIER;                                                                                                      \
-        for (uint u = LOCAL_ID; u < n_filled * TILE; u += WG)                                                         \
-            if (edge[u] >= 0) used[TO_UINT(edge[u]) / 16u] = 1u;                                                      \
-        BARRIER;                                                                                                      \
-        for (uint block = 0u; block < (p.rel_rows + 15u) / 16u; ++block)                                              \
-            if (used[block] != 0u) {                                                                                  \
-                MATRIX_TABLE_ROWS(table_dots, block * 16u, p.rel_rows, n_filled, Q_ROW)                               \
-                BARRIER;                                                                                              \
-                for (uint t = part; t < n_filled; t += PARTS)                                                         \
-                    for (uint vector = vector0; vector < vector0 + VECTORS; ++vector) {                               \
-                        float4 x = score[t * TILE4 + vector];                                                         \
-                        TABLE_LANE(0u, x)                                                                             \
-                        TABLE_LANE(1u, y)                                                                             \
-                        TABLE_LANE(2u, z)                                                                             \
-                        TABLE_LANE(3u, w)                                                                             \
-                        score[t * TILE4 + vector] = x;                                                                \
-                    }                                                                                                 \
-                BARRIER;                                                                                              \
-            }                                                                                                         \
     }
 #define PUT_PARTIAL(i, v) AT(partial, i) = v
 #define PUT_DKV(i, v) STORE(dkv, i, v)
@@ -136,9 +106,6 @@ KERNEL_BEGIN
                 }
             }
             BARRIER;
-            TILE_MATRIX_DOTS(score, key, q, Q_ROW)
-            TILE_MATRIX_DOTS(weight, value, dy, DY_ROW)
-            ADD_TABLE_DOTS
             for (uint number = 0u; number < pieces; ++number) {
                 column0 = number * MOST_COLUMNS;
                 if (PIECES != 0u) {
@@ -146,7 +113,7 @@ KERNEL_BEGIN
                     TILE_READ(value, kv, p.kv_stride, p.k_offset + columns, 1.0f)
                     BARRIER;
                 }
-                for (uint t = BY_MATRIX ? n_filled : part; t < n_filled; t += PARTS * NODES) {
+                for (uint t = part; t < n_filled; t += PARTS * NODES) {
                     TILE_PRODUCTS(s, key, q, list_row, p.q_stride, 0u)
                     TILE_PRODUCTS(d, value, dy, list_result, columns, 0u)
                     UNROLL for (uint j = 0u; j < NODES; ++j)
@@ -172,7 +139,7 @@ KERNEL_BEGIN
                     const float log_sum = AT(lse, list_result[t] * p.heads + head), dot_sum = AT(dots, list_result[t] * p.heads + head);
                     const int4 row = INT4(edge[at], edge[at + 1u], edge[at + 2u], edge[at + 3u]);
                     float4 r = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), x = score[t * TILE4 + vector], y = weight[t * TILE4 + vector];
-                    if (!BY_MATRIX && max(max(row.x, row.y), max(row.z, row.w)) >= 0 && list_row[t] != NO_ROW) {
+                    if (max(max(row.x, row.y), max(row.z, row.w)) >= 0 && list_row[t] != NO_ROW) {
                         const uint rx = TO_UINT(max(row.x, 0)) * HEAD_DIM, ry = TO_UINT(max(row.y, 0)) * HEAD_DIM;
                         const uint rz = TO_UINT(max(row.z, 0)) * HEAD_DIM, rw = TO_UINT(max(row.w, 0)) * HEAD_DIM;
                         const uint from = list_row[t] * p.q_stride + head * HEAD_DIM;

@@ -1,7 +1,7 @@
 // As attention_dq, for a tile: with weights w = exp(score - lse), dropout factors f and D = dots, g = w (f dy . v - D); dq = scale times the
 // sum over the keys of g (k + rel), drel[row] = sum over the edges of the row of g q scale. An edge's g is passed to its row's entry, so that
 // both sums with the table go over entries, not edges.
-#include "cl/attention/tiles.h"
+#include "cl/software/tiles.h"
 // The sum of an entry's edges with one lane: one edge, or where all nodes of the lane's range have one row, those of the batch.
 #define PULL(lane, component)                                                                                          \
     {                                                                                                                  \

@@ -1,5 +1,5 @@
-// Which tiles of leaves fit a device: constants of the kernels that include cl/attention/tiles.h.
-#include "backends/gpu/lower/attention_problem.h"
+// Which tiles of leaves fit a device: constants of the kernels that include cl/software/tiles.h.
+#include "backends/gpu/lower/software/attention_tile.h"
 #include "backends/gpu/lower/software/attention.h"
 
 static bpt_attention_tile_rule_t rule_of(const bpt_lower_t *l) {
@@ -17,21 +17,6 @@ static uint32_t simd_width_of(const bpt_lower_t *l, uint32_t rows_per_item) {
     uint32_t width = 4;
     while (width < 16 && 2 * width <= l->device->api->limits.vector_lanes && 2 * width <= rows_per_item) width *= 2;
     return width;
-}
-
-uint32_t bpt_lower_attention_group(const bpt_lower_t *l) {
-    return bpt_lower_in_software(l) ? bpt_software_group(l) : bpt_lower_kernel(l, BPT_GPU_attention_rows).group_size;
-}
-
-// A view that matrix units read: 16-bit elements by pairs.
-static bool is_paired(const bpt_attention_problem_t *a, int input) {
-    const bpt_view_t *v = &a->in[input];
-    return !v->present || (v->dtype != BPT_F32 && v->dtype == a->in[0].dtype && v->offset_bytes % 4 == 0);
-}
-// What cl/matrix/matrix.h asks of the device, the tile and the call.
-static bool by_mma(const bpt_attention_problem_t *a, const bpt_gpu_attention_tile_t *t) {
-    return a->l->device->api->limits.mma && t->rows_per_tile == 16 && t->group_size % 32 == 0 && t->keys_per_step == 64 &&
-           a->t->head_dim % 16 == 0 && is_paired(a, 0) && is_paired(a, 1) && is_paired(a, 2) && is_paired(a, 8);
 }
 
 void bpt_lower_attention_tile_constants(const bpt_gpu_attention_tile_t *t, uint32_t *constants) {
@@ -54,8 +39,6 @@ void bpt_lower_attention_tile_constants(const bpt_gpu_attention_tile_t *t, uint3
 static int64_t kernel_bytes(bpt_gpu_kernel_t kernel, const bpt_gpu_attention_tile_t *t) {
     uint32_t constants[BPT_GPU_MAX_CONSTANTS] = {0};
     bpt_lower_attention_tile_constants(t, constants);
-    constants[attention_dkv_MATRIX] = t->matrix;  // others do not look at these
-    constants[attention_dkv_TABLE_BLOCKS] = t->table_blocks;
     return (int64_t)bpt_gpu_kernels[kernel].local_bytes(t->group_size, constants);
 }
 
@@ -123,7 +106,6 @@ static bpt_gpu_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint3
     t.keys_per_item = (uint32_t)bpt_min(sums, t.keys_per_step / parts);
     t.columns_per_item = (uint32_t)sums;
     t.part = (uint32_t)bpt_lower_attention_part(a) / t.keys_per_step * t.keys_per_step;
-    t.table_blocks = 1;
     if (a->l->status == BPT_OK) a->l->status = check_sizes(&t);
     return t;
 }
@@ -165,11 +147,6 @@ bpt_gpu_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_proble
     const int64_t ranges = bpt_intervals_most_consumers(&a->t->graph);
     uint32_t rows = most_rows(a);
     bpt_gpu_attention_tile_t t = shape_of(a, rows, ranges);
-    bpt_gpu_attention_tile_t with_mma = shape_of(a, rule_of(a->l).rows_per_tile, ranges);
-    with_mma.matrix = by_mma(a, &with_mma);
-    with_mma.table_blocks = (uint32_t)round_up(bpt_ceil_div(a->rel_rows, 16));
-    if (with_mma.matrix && key_local_bytes(&with_mma) <= a->l->device->api->limits.local_bytes)  // edges that are none cost nothing
-        t = with_mma, rows = t.rows_per_tile;
     while (rows > 4 && key_local_bytes(&t) > a->l->device->api->limits.local_bytes) t = shape_of(a, rows /= 2, ranges);
     if (key_local_bytes(&t) > a->l->device->api->limits.local_bytes) t.most_columns = piece_columns(a, t);
     *part_nodes = part;

@@ -1,0 +1,158 @@
+// With weights w = exp(score - lse), dropout factors f and D = dots, g = w (f dy . v - D) scale: dq = the sum over the keys of g k, dk = the sum over the
+// queries of g q, dv of w f dy. *Own* rows are those of the block, x and y of a row what is multiplied: q and dy of a query, k and v of a key. So of
+// both sides an edge is own x . other x and own y . other y, and the block's sums are over g and other x, for keys also over w f and other y.
+// Rows come from a table (TABLES), of either side (constant KEYS), or are keys of a graph that a rule makes (KEY_RULES).
+#include "cl/attention/four_rows.h"
+
+// Where a head begins in x and in y of a row, of either side; a row that is not stored is zero, and reads the first one meanwhile.
+FUNCTION uint place_of(CONTEXT, uint row, bool is_key, uint head) {
+    OPEN
+    return (row == NO_ROW ? 0u : row) * (is_key ? key_stride(PASS) : query_stride(PASS)) + (is_key ? key_offset(PASS) : 0u) + head * p.head_dim;
+}
+FUNCTION uint place_beside(CONTEXT, uint row, bool is_key, uint head) {
+    OPEN
+    return is_key ? place_of(PASS, row, true, head + p.heads) : ((row == NO_ROW ? 0u : row) * p.heads + head) * p.head_dim;
+}
+#ifdef KEY_RULES
+#include "cl/attention/key_edges.h"
+#else
+// The row of the other side at place t of the step, in x and in y; the products of edges with it; where the sums of a row go.
+FUNCTION uint source_of_place(CONTEXT, block_t block, uint t) { return row_of_place(PASS, t); }
+FUNCTION uint upper_of_place(CONTEXT, block_t block, uint t) { return row_of_place(PASS, t); }
+FUNCTION float4 product_of_edges(CONTEXT, int4 g, block_t block, codes_t codes, uint j, uint t, float4 product, uint head) { return product; }
+FUNCTION uint sums_place(CONTEXT, block_t block, uint row, uint place, uint head) { return place; }
+FUNCTION void put_number(CONTEXT, uint place, float x) {
+    OPEN
+    STORE(result, place, x);
+}
+#endif
+FUNCTION float4 statistics_of(CONTEXT, bool of_dots, uint head) {
+    OPEN
+    float4 four = zero4();
+    UNROLL for (uint i = 0u; i < 4u; ++i) {
+        const uint row = own_row[4u * FOUR + i], at = (row == NO_ROW ? 0u : row) * p.heads + head;
+        const float x = row == NO_ROW ? 0.0f : of_dots ? AT(dots, at) : AT(lse, at);
+        four = FLOAT4(i == 0u ? x : four.x, i == 1u ? x : four.y, i == 2u ? x : four.z, i == 3u ? x : four.w);
+    }
+    return four;
+}
+// As dropped_edges, where the block's rows are keys and those of the list queries.
+FUNCTION uint dropped_queries(CONTEXT, uint head, uint n_rows) {
+    OPEN
+    uint bits = 0u;
+    if (p.threshold == 0u) return bits;
+    for (uint t = SIXTEENTH * KEYS_PER_ITEM; t < min((SIXTEENTH + 1u) * KEYS_PER_ITEM, n_rows); ++t) {
+        const uint row = 2u * node_row_of_place(PASS, t), key0 = AT(row_keys, row), key1 = AT(row_keys, row + 1u);
+        for (uint i = 0u; i < 4u; ++i) {
+            const uint own = own_row[4u * FOUR + i];
+            if (dropout_bits(code_of_node(PASS, own == NO_ROW ? 0u : own), key0, key1, p.uid << 8 | head, AT(rng, 0u), AT(rng, 1u)) < p.threshold)
+                bits |= 1u << (8u * i + t - SIXTEENTH * KEYS_PER_ITEM);
+        }
+    }
+    return bits;
+}
+FUNCTION void put_columns(CONTEXT, uint place, uint c, float4 x) {
+    OPEN
+    UNROLL for (uint j = 0u; j < 4u; ++j)
+        if (c + j < p.head_dim) put_number(PASS, place + c + j, number_of(x, j));
+}
+KERNEL_BEGIN
+    const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
+    const bool is_key = KEYS != 0u;
+    const uint columns = p.heads * p.head_dim, pieces = (p.head_dim + MOST_COLUMNS - 1u) / MOST_COLUMNS;
+    const uint head = GROUP_ID / pieces % p.heads, c = GROUP_ID % pieces * MOST_COLUMNS + 4u * SIXTEENTH;
+    const block_t block = block_of(PASS, GROUP_ID / pieces / p.heads);
+    set_row_ranges(PASS, g, block);
+    BARRIER;
+    set_block(PASS, g, block);
+    BARRIER;
+    const int begin = first_place(PASS, block), list_end = end_place(PASS, block);
+
+    uint own[4], own_y[4];
+    UNROLL for (uint i = 0u; i < 4u; ++i) {
+        own[i] = place_of(PASS, own_row[4u * FOUR + i], is_key, head);
+        own_y[i] = place_beside(PASS, own_row[4u * FOUR + i], is_key, head);
+    }
+    float4 log_sum = zero4(), dot_sum = zero4(), sums_x[4], sums_y[4];
+    UNROLL for (uint i = 0u; i < 4u; ++i) {
+        sums_x[i] = zero4();
+        sums_y[i] = zero4();
+    }
+    if (!is_key) {
+        log_sum = statistics_of(PASS, false, head);
+        dot_sum = statistics_of(PASS, true, head);
+    }
+    place_t step_at = list_begin();
+    for (int first = begin; first < list_end; first += TO_INT(STEP_KEYS)) {
+        const int end = min(first + TO_INT(STEP_KEYS), list_end);
+        if (first > begin) {
+            BARRIER;
+        }
+        step_at = walk_to(PASS, step_at, first);
+        set_list(PASS, g, block.sequence, step_at, first, end);
+        const codes_t codes = edge_codes(PASS, g, block, step_at, first, end);
+        BARRIER;
+        float4 score[KEYS_PER_ITEM], value[KEYS_PER_ITEM];
+        {
+            uint other[KEYS_PER_ITEM], other_y[KEYS_PER_ITEM];
+            UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
+                const uint t = place_of_key(j, end - first);
+                other[j] = place_of(PASS, source_of_place(PASS, block, t), !is_key, head);
+                other_y[j] = place_beside(PASS, upper_of_place(PASS, block, t), !is_key, head);
+                score[j] = zero4();
+                value[j] = zero4();
+            }
+            if (is_key) {
+                ADD_DOTS(score, KEYS_PER_ITEM, p.head_dim, kv, own, q, other)
+                ADD_DOTS(value, KEYS_PER_ITEM, p.head_dim, kv, own_y, dy, other_y)
+            } else {
+                ADD_DOTS(score, KEYS_PER_ITEM, p.head_dim, q, own, kv, other)
+                ADD_DOTS(value, KEYS_PER_ITEM, p.head_dim, dy, own_y, kv, other_y)
+            }
+        }
+        uint dropped;
+        if (is_key)
+            dropped = dropped_queries(PASS, head, TO_UINT(end - first));
+        else
+            dropped = dropped_edges(PASS, head, TO_UINT(end - first));
+        UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
+            if (is_key) {
+                const uint at = upper_of_place(PASS, block, place_of_key(j, end - first)) * p.heads + head;
+                const float of_query = AT(lse, at), dots_of_query = AT(dots, at);
+                log_sum = FLOAT4(of_query, of_query, of_query, of_query);
+                dot_sum = FLOAT4(dots_of_query, dots_of_query, dots_of_query, dots_of_query);
+            }
+            const float4 product = product_of_edges(PASS, g, block, codes, j, place_of_key(j, end - first), score[j], head);
+            const float4 w = weights_of(scores_of(PASS, product, FLOAT4(1.0f, 1.0f, 1.0f, 1.0f), codes, j), log_sum);
+            const float4 kept = p.inverse * kept_of(w, dropped, j);
+            const uint at = (SIXTEENTH * KEYS_PER_ITEM + j) * 4u + FOUR;
+            if (is_key) weight[at] = kept;
+            gradient[at] = p.scale * add4(kept * value[j], -1.0f * (w * dot_sum));
+        }
+        BARRIER;
+        if (c < p.head_dim)
+            for (uint t = 0u; t < TO_UINT(end - first); ++t) {
+                const uint row = source_of_place(PASS, block, t), place = place_of(PASS, row, !is_key, head);
+                const float4 by_x = gradient[t * 4u + FOUR];
+                if (is_key) {
+                    const uint beside = place_beside(PASS, upper_of_place(PASS, block, t), false, head);
+                    const float4 by_y = weight[t * 4u + FOUR], y = COLUMNS_OF(dy, beside, c, p.head_dim);
+                    float4 x = zero4();
+                    if (row != NO_ROW) x = COLUMNS_OF(q, place, c, p.head_dim);
+                    UNROLL for (uint i = 0u; i < 4u; ++i) {
+                        sums_x[i] += number_of(by_x, i) * x;
+                        sums_y[i] += number_of(by_y, i) * y;
+                    }
+                } else {
+                    const float4 x = COLUMNS_OF(kv, place, c, p.head_dim);
+                    UNROLL for (uint i = 0u; i < 4u; ++i) sums_x[i] += number_of(by_x, i) * x;
+                }
+            }
+    }
+    UNROLL for (uint i = 0u; i < 4u; ++i) {
+        if (own_row[4u * FOUR + i] == NO_ROW) continue;
+        const uint place = sums_place(PASS, block, own_row[4u * FOUR + i], own[i], head);
+        put_columns(PASS, place, c, sums_x[i]);
+        if (is_key) put_columns(PASS, place + columns, c, sums_y[i]);
+    }
+KERNEL_END
