@@ -59,9 +59,9 @@ static bool try_bf16(const bpt_onednn_product_t *p) {
         bpt_error_clear();
         return false;
     }
-    void *scratch = aligned_alloc(64, bytes + 64);
-    const bool right = scratch && multiplies_bf16(p, scratch);
-    free(scratch);
+    void *block = malloc(bytes + 64);
+    const bool right = block && multiplies_bf16(p, (void *)(((uintptr_t)block + 63) / 64 * 64));
+    free(block);
     if (!right) bpt_onednn_refuse("a small bf16 product fails, or has another result");
     return right;
 }

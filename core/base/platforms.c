@@ -42,10 +42,13 @@ static void take_value(const char *line, const char *key, char *out, size_t byte
 static bool read_release(release_t *out) {
     const char *other = bpt_env_text("BPT_OS_RELEASE");
     char line[256], version[32] = "";
-    FILE *file = fopen(other ? other : "/etc/os-release", "r");
     *out = (release_t){.id = ""};
-    if (!file) snprintf(out->id, sizeof out->id, "%s", bpt_machine_os());
-    if (!file) return *out->id != '\0';
+    if (!other && *bpt_machine_os()) {
+        snprintf(out->id, sizeof out->id, "%s", bpt_machine_os());
+        return true;
+    }
+    FILE *file = fopen(other ? other : "/etc/os-release", "r");
+    if (!file) return false;
     while (fgets(line, sizeof line, file)) {
         take_value(line, "ID", out->id, sizeof out->id);
         take_value(line, "ID_LIKE", out->like, sizeof out->like);

@@ -9,6 +9,7 @@
 #include "bpt/clock.h"
 #include "bpt/env.h"
 #include "bpt/library.h"
+#include "bpt/machine.h"
 #include "core/ranks/internal.h"
 #include "core/ranks/launcher.h"
 #include "core/ranks/sums.h"
@@ -34,6 +35,8 @@ struct bpt_ranks {
 static bpt_status_t open_module(bpt_ranks_module_open_t *out) {
     const char *other = bpt_env_text("BPT_MPI_LIBRARY"), *path = other ? other : "libbpt_mpi.so";
     char reason[512] = "";
+    if (!other && *bpt_machine_os())
+        return bpt_fail(BPT_ERR_UNAVAILABLE, "processes that train together are connected by MPI, which bpt uses on Linux alone (WSL 2 is one)");
     void *library = bpt_library_open_file(path, true);
     if (!library) snprintf(reason, sizeof reason, "%s", bpt_library_error());
     if (!library && !other) library = bpt_library_open_file("libbpt_mpi_abi.so", true);

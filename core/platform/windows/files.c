@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <io.h>
+#include <sys/stat.h>
 #include <windows.h>
 
 #include "core/platform/windows/errors.h"
@@ -16,8 +17,11 @@ static DWORD attributes(const char *path) { return GetFileAttributesA(path); }
 
 static bool is_folder(DWORD attributes) { return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY); }
 
+// A symbolic link to a folder, such as a run from Linux has, is not replaced in one step: killed in between, there is none, and the run goes
+// on from its last checkpoint.
 int bpt_name_replace(const char *from, const char *to) {
     const bool folder = is_folder(attributes(from));
+    if (!folder && bpt_is_link(to) && !RemoveDirectoryA(to)) (void)DeleteFileA(to);
     if (folder && attributes(to) != INVALID_FILE_ATTRIBUTES) return EEXIST;  // no folder is replaced in one step
     const DWORD flags = MOVEFILE_WRITE_THROUGH | (folder ? 0 : MOVEFILE_REPLACE_EXISTING);
     for (int attempt = 0;; ++attempt) {

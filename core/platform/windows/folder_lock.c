@@ -2,6 +2,7 @@
 // that its name stays what it was.
 #include <fcntl.h>
 #include <io.h>
+#include <unistd.h>
 #include <windows.h>
 
 #include "bpt/alloc.h"

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <io.h>
+#include <sys/stat.h>
 #include <malloc.h>
 #include <windows.h>
 

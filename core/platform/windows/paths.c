@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <io.h>
+#include <sys/stat.h>
 #include <stdatomic.h>
 #include <windows.h>
 

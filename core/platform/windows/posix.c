@@ -1,6 +1,8 @@
 // See posix.h.
+#include <fcntl.h>
 #include <io.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <windows.h>
 
 #include "core/platform/windows/errors.h"
@@ -42,6 +44,19 @@ char *realpath(const char *path, char *resolved) {
     for (char *c = full; *c; ++c)
         if (*c == '\\') *c = '/';
     return resolved ? strcpy(resolved, full) : _strdup(full);
+}
+
+// The pattern ends in XXXXXX.
+char *mkdtemp(char *pattern) {
+    static LONG serial;
+    char *end = pattern + strlen(pattern) - 6;
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+        snprintf(end, 7, "%06x", ((unsigned)GetCurrentProcessId() * 4099 + (unsigned)InterlockedIncrement(&serial)) & 0xffffff);
+        if (CreateDirectoryA(pattern, NULL)) return pattern;
+        errno = bpt_windows_failed();
+        if (errno != EEXIST) return NULL;
+    }
+    return NULL;
 }
 
 // ---- The environment

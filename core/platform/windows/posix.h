@@ -4,24 +4,16 @@
 #define BPT_WINDOWS_POSIX_H
 
 #ifndef __cplusplus
+// Not what declares open, read and write: names that other sources have for functions of their own.
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
 #include <sys/types.h>
-#include <time.h>
-#include <unistd.h>
 
-#ifndef O_CLOEXEC
-#define O_CLOEXEC _O_NOINHERIT
-#endif
-#ifndef O_NONBLOCK
+#define O_CLOEXEC 0x0080  // _O_NOINHERIT
 #define O_NONBLOCK 0
-#endif
 #ifndef EDQUOT
 #define EDQUOT 10069
 #endif
@@ -34,6 +26,9 @@ static inline int fchmod(int file, int mode) { return (void)file, (void)mode, 0;
 // With slashes between the folders; NULL where there is no such file or folder.
 char *realpath(const char *path, char *resolved);
 static inline int symlink(const char *target, const char *link) { return (void)target, (void)link, errno = ENOSYS, -1; }
+
+static inline ssize_t readlink(const char *link, char *target, size_t bytes) { return (void)link, (void)target, (void)bytes, errno = EINVAL, -1; }
+char *mkdtemp(char *pattern);
 
 int setenv(const char *name, const char *value, int replace);
 int unsetenv(const char *name);

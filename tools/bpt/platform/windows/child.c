@@ -6,12 +6,13 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <windows.h>
 
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "tools/bpt/options/options.h"
 #include "tools/bpt/signals.h"
+
+#include <windows.h>  // last: it defines "near" and "far"
 
 typedef struct {
     cli_child_t child;  // its input and result are copies

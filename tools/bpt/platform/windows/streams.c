@@ -1,6 +1,7 @@
 // Standard streams, the console and other programs (see tools/bpt/platform/system.h).
 #include <io.h>
 #include <process.h>
+#include <unistd.h>
 #include <windows.h>
 
 #include "tools/bpt/platform/system.h"
