@@ -7,13 +7,11 @@
 #include <malloc.h>
 #include <windows.h>
 
-void *bpt_blocks_take(size_t alignment, size_t bytes) {
-    enum { PAGE = 4096 };  // huge pages are for privileged users alone
-    return _aligned_malloc(bytes, alignment < PAGE ? alignment : PAGE);
-}
+void *bpt_blocks_take(size_t alignment, size_t bytes) { return _aligned_malloc(bytes, alignment); }
 
 void bpt_blocks_give(void *block) { _aligned_free(block); }
 
+// Huge pages are for privileged users alone.
 void bpt_blocks_prefer_huge(void *block, size_t bytes) { (void)block, (void)bytes; }
 
 // Files and streams carry bytes: no line end is changed. A library that is missing is an error, no window.
