@@ -5,9 +5,8 @@
 #include "backends/cpu/cpu.h"
 
 enum {
-    MOST_ROWS = 16,         // of a tile; with more of them a library is faster, but for f32 times f32,
-    FEWEST_PANEL_ROWS = 9,  // which from here on go by panels of the matrix,
-    MOST_PANEL_ROWS = 128,  // up to so many
+    MOST_ROWS = 16,         // of a tile; with more of them a library is faster,
+    MOST_PANEL_ROWS = 128,  // but for f32 times f32, which goes by panels of the matrix up to here
     MOST_COLUMNS = 2048,    // of a tile
     TILE_ELEMENTS = 8192,   // of C: what the kernel adds to stays in the fastest cache
     PART_BYTES = 64 << 10,  // of the matrix: what is worth a tile of its own
@@ -15,16 +14,16 @@ enum {
     LINE = 64,              // columns of tiles are a multiple
 };
 
+static bool is_f32(const bpt_gemm_t *g) { return g->a_dtype == BPT_F32 && g->b_dtype == BPT_F32; }
+static bool is_q8(const bpt_gemm_t *g) { return g->b_dtype == BPT_U32; }  // which no library multiplies
+
 bool bpt_gemm_is_few(const bpt_gemm_t *g) {
-    const bool f32 = g->a_dtype == BPT_F32 && g->b_dtype == BPT_F32;
-    const bool few = g->m <= (f32 ? MOST_PANEL_ROWS : MOST_ROWS) || g->b_dtype == BPT_U32;  // numbers of 8 bits, which no library multiplies
+    const bool few = g->m <= (is_f32(g) ? MOST_PANEL_ROWS : MOST_ROWS) || is_q8(g);
     return few && !g->transpose_a && g->m > 0 && g->n > 0 && g->k > 0;
 }
 
 // A property of the whole product, not of a tile, because it decides the rounding.
-static bool goes_by_panels(const bpt_gemm_t *g) {
-    return g->m >= FEWEST_PANEL_ROWS && (g->b_dtype == BPT_U32 || (g->a_dtype == BPT_F32 && g->b_dtype == BPT_F32));
-}
+static bool goes_by_panels(const bpt_gemm_t *g) { return g->m >= BPT_CPU_FEWEST_PANEL_ROWS && (is_q8(g) || is_f32(g)); }
 
 static int64_t most_rows(const bpt_gemm_t *g) { return goes_by_panels(g) ? MOST_PANEL_ROWS : MOST_ROWS; }
 static int64_t tile_rows(const bpt_gemm_t *g) { return bpt_cpu_min(g->m, most_rows(g)); }

@@ -3,7 +3,7 @@
 
 #include "backends/cpu/kernels/isa.h"
 
-enum { TURNED_ROWS = 128, TURNED_DEPTH = 128, LEAST_FOR_PANELS = 9 };
+enum { TURNED_ROWS = 128, TURNED_DEPTH = 128 };
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -19,7 +19,7 @@ static bpt_cpu_few_rows_t call_of(const bpt_onednn_product_t *p, const float *b,
                                 .dtype = BPT_F32,
                                 .transposed = p->transpose_b,
                                 .accumulate = p->accumulate,
-                                .panels = p->m >= LEAST_FOR_PANELS};
+                                .panels = p->m >= BPT_CPU_FEWEST_PANEL_ROWS};
 }
 
 static void multiply(bpt_cpu_few_rows_t call, const float *a, int64_t lda) {

@@ -190,19 +190,13 @@ BPT_INLINE void bpt_write_row(const bpt_attention_part_t *part, int64_t row, int
         write_row(part, BPT_F16, row, head_dim, x, scale);
 }
 
-// t[c][query] = x[query][c]: log2(BPT_LANES) rounds of interleaving transpose a square.
+// t[c][query] = x[query][c].
 BPT_INLINE void bpt_transpose_tile(const float *x, int64_t columns, float *t) {
     for (int64_t c = 0; c < columns; c += BPT_LANES)
         for (int q = 0; q < BPT_TILE; q += BPT_LANES) {
-            vf a[BPT_LANES], b[BPT_LANES];
+            vf a[BPT_LANES];
             for (int i = 0; i < BPT_LANES; ++i) a[i] = vf_load(x + (q + i) * columns + c);
-            for (int round = 1; round < BPT_LANES; round *= 2) {
-                for (int i = 0; i < BPT_LANES / 2; ++i) {
-                    b[2 * i] = BPT_ZIP_LOW(a[i], a[i + BPT_LANES / 2]);
-                    b[2 * i + 1] = BPT_ZIP_HIGH(a[i], a[i + BPT_LANES / 2]);
-                }
-                memcpy(a, b, sizeof a);
-            }
+            vf_transpose(a);
             for (int i = 0; i < BPT_LANES; ++i) vf_store(t + (c + i) * BPT_TILE + q, a[i]);
         }
 }

@@ -21,17 +21,6 @@ typedef struct {
     int64_t first, depth, column, left;
 } panel_t;
 
-BPT_INLINE void vf_transpose(vf x[BPT_LANES]) {
-    vf y[BPT_LANES];
-    for (int n = 1; n < BPT_LANES; n *= 2) {
-        for (int i = 0; i < BPT_LANES / 2; ++i) {
-            y[2 * i] = BPT_ZIP_LOW(x[i], x[i + BPT_LANES / 2]);
-            y[2 * i + 1] = BPT_ZIP_HIGH(x[i], x[i + BPT_LANES / 2]);
-        }
-        for (int i = 0; i < BPT_LANES; ++i) x[i] = y[i];
-    }
-}
-
 // ---- Laying out ----------------------------------------------------------------------------------------------------------
 
 // Inner indices i .. i + BPT_LANES - 1 of a row of a matrix [n, k]; scale: of numbers of 8 bits, those of the panel's inner indices.

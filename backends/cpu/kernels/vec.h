@@ -130,6 +130,18 @@ BPT_INLINE vf vf_sums(vf x[BPT_LANES]) {
     return x[0];
 }
 
+// Lane i of vector j trades places with lane j of vector i: log2(BPT_LANES) rounds of interleaving.
+BPT_INLINE void vf_transpose(vf x[BPT_LANES]) {
+    vf y[BPT_LANES];
+    for (int n = 1; n < BPT_LANES; n *= 2) {
+        for (int i = 0; i < BPT_LANES / 2; ++i) {
+            y[2 * i] = BPT_ZIP_LOW(x[i], x[i + BPT_LANES / 2]);
+            y[2 * i + 1] = BPT_ZIP_HIGH(x[i], x[i + BPT_LANES / 2]);
+        }
+        for (int i = 0; i < BPT_LANES; ++i) x[i] = y[i];
+    }
+}
+
 // ---- Low-precision storage -------------------------------------------------------------------------------------------
 BPT_INLINE vf vf_from_bf16(vh h) { return (vf)(__builtin_convertvector(h, vu) << 16); }
 BPT_INLINE vh vf_to_bf16(vf x) {  // as bpt_to_bf16

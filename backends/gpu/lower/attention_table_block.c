@@ -54,44 +54,36 @@ static bool can(const problem_t *a, const side_t *s) {
            a->l->device->api->limits.max_group_size >= BPT_ATTENTION_BLOCK_ITEMS;
 }
 
-// Both kernels have the same parameters and number their constants alike.
-#define SAME(name)                                                                                                                     \
-    _Static_assert((int)attention_block_table_##name == (int)attention_block_side_##name, "the kernels of tables differ in what they " \
-                                                                                          "share")
-SAME(ROWS_PER_TILE);
-SAME(RANGES);
-SAME(MOST_COLUMNS);
-SAME(KEYS_PER_ITEM);
-SAME(HEAD_REST);
-SAME(q);
-SAME(kv);
-SAME(table);
-SAME(key_codes);
-SAME(row_keys);
-SAME(rng);
+// The kernels have the same parameters and number their constants, inputs and outputs alike.
+#define SAME(a, b) _Static_assert((int)(a) == (int)(b), "the kernels of tables differ in what they share")
+#define SAME_IN_BLOCKS(name) SAME(attention_block_table_##name, attention_block_side_##name)
+#define SAME_IN_ALL(name)                                            \
+    SAME_IN_BLOCKS(name);                                            \
+    SAME(attention_block_table_##name, attention_warp_table_##name); \
+    SAME(attention_block_table_##name, attention_warp_side_##name)
+SAME_IN_BLOCKS(ROWS_PER_TILE);
+SAME_IN_BLOCKS(RANGES);
+SAME_IN_BLOCKS(MOST_COLUMNS);
+SAME_IN_BLOCKS(KEYS_PER_ITEM);
+SAME_IN_BLOCKS(HEAD_REST);
+SAME_IN_ALL(q);
+SAME_IN_ALL(kv);
+SAME_IN_ALL(table);
+SAME_IN_ALL(key_codes);
+SAME_IN_ALL(row_keys);
+SAME_IN_ALL(rng);
+SAME(attention_block_table_result, attention_warp_table_result);
+SAME(attention_block_table_lse, attention_warp_table_lse);
+SAME(attention_block_side_dy, attention_warp_side_dy);
+SAME(attention_block_side_lse, attention_warp_side_lse);
+SAME(attention_block_side_dots, attention_warp_side_dots);
+SAME(attention_block_side_result, attention_warp_side_result);
+SAME(sizeof(attention_block_table_params_t), sizeof(attention_block_side_params_t));
+SAME(sizeof(attention_block_table_params_t), sizeof(attention_warp_table_params_t));
+SAME(sizeof(attention_block_table_params_t), sizeof(attention_warp_side_params_t));
+#undef SAME_IN_ALL
+#undef SAME_IN_BLOCKS
 #undef SAME
-#define SAME(name)                                                                           \
-    _Static_assert((int)attention_block_table_##name == (int)attention_warp_table_##name &&  \
-                       (int)attention_block_table_##name == (int)attention_warp_side_##name, \
-                   "the kernels of tables differ in what they share")
-SAME(q);
-SAME(kv);
-SAME(table);
-SAME(key_codes);
-SAME(row_keys);
-SAME(rng);
-#undef SAME
-_Static_assert(sizeof(attention_block_table_params_t) == sizeof(attention_warp_table_params_t) &&
-                   sizeof(attention_block_table_params_t) == sizeof(attention_warp_side_params_t) &&
-                   (int)attention_block_table_result == (int)attention_warp_table_result &&
-                   (int)attention_block_table_lse == (int)attention_warp_table_lse &&
-                   (int)attention_block_side_dy == (int)attention_warp_side_dy &&
-                   (int)attention_block_side_lse == (int)attention_warp_side_lse &&
-                   (int)attention_block_side_dots == (int)attention_warp_side_dots &&
-                   (int)attention_block_side_result == (int)attention_warp_side_result,
-               "the kernels of tables differ in what they share");
-_Static_assert(sizeof(attention_block_table_params_t) == sizeof(attention_block_side_params_t),
-               "the kernels of tables differ in what they share");
 
 static void set_constants(const problem_t *a, const block_t *b, bool back, uint32_t *constants) {
     constants[attention_block_table_ROWS_PER_TILE] = BPT_ATTENTION_BLOCK;

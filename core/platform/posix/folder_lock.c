@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -10,6 +9,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "core/io/folder_lock.h"
 #include "core/io/path_error.h"
 #include "core/io/temporary.h"
 
@@ -18,17 +18,9 @@ struct bpt_folder_lock {
     int folder;  // of the folder, whatever its name
 };
 
-static bpt_status_t held_by_another(int fd, const char *folder) {
-    char holder[32] = "";
-    const ssize_t got = pread(fd, holder, sizeof holder - 1, 0);
-    const long pid = got > 0 ? strtol(holder, NULL, 10) : 0;
-    char who[64] = "another process";
-    if (pid > 0) snprintf(who, sizeof who, "process %ld", pid);
-    return bpt_fail(BPT_ERR_IO, "%s is in use by %s; wait for it to end, stop it, or choose another folder", folder, who);
-}
-
 static bpt_status_t lock_file(int fd, const char *folder, const char *path) {
-    if (flock(fd, LOCK_EX | LOCK_NB)) return errno == EWOULDBLOCK ? held_by_another(fd, folder) : bpt_fail_path("lock", path, errno);
+    if (flock(fd, LOCK_EX | LOCK_NB))
+        return errno == EWOULDBLOCK ? bpt_folder_lock_fail_held(fd, folder) : bpt_fail_path("lock", path, errno);
     char text[32];
     const int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
     errno = ENOSPC;  // the reason of a short write
@@ -56,7 +48,7 @@ bpt_status_t bpt_folder_lock_acquire(const char *folder, bpt_folder_lock_t **out
     return status;
 }
 
-static bpt_status_t look_at_lock(const char *path, bool *held) {
+bpt_status_t bpt_folder_lock_look(const char *path, bool *held) {
     *held = false;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT ? BPT_OK : bpt_fail_path("open", path, errno);
@@ -66,21 +58,9 @@ static bpt_status_t look_at_lock(const char *path, bool *held) {
     return error && !*held ? bpt_fail_path("lock", path, error) : BPT_OK;
 }
 
-bpt_status_t bpt_folder_lock_is_held(const char *folder, bool *held) {
-    char *path;
-    BPT_TRY(bpt_path_format(&path, "%s/.lock", folder));
-    const bpt_status_t status = look_at_lock(path, held);
-    bpt_free(path);
-    return status;
-}
-
 static bool has_name(const struct stat *folder, const char *name) {
     struct stat now;
     return !stat(name, &now) && now.st_dev == folder->st_dev && now.st_ino == folder->st_ino;
-}
-
-static bpt_status_t fail_deleted(const char *folder, int length) {
-    return bpt_fail(BPT_ERR_IO, "%.*s was deleted while it was in use; start again, or go on from a copy of it", length, folder);
 }
 
 bpt_status_t bpt_folder_lock_find(const bpt_folder_lock_t *lock, const char *folder, char **moved) {
@@ -95,7 +75,7 @@ bpt_status_t bpt_folder_lock_find(const bpt_folder_lock_t *lock, const char *fol
         place[length] = 0;
         if (has_name(&info, place)) return bpt_strdup(place, moved);
     }
-    return fail_deleted(folder, (int)strlen(folder));
+    return bpt_folder_lock_fail_deleted(folder, (int)strlen(folder));
 }
 
 static const char *last_part(const char *path) {
@@ -109,7 +89,7 @@ static bpt_status_t explain(const bpt_folder_lock_t *lock, const char *path, bpt
     struct stat info;
     if (status != BPT_ERR_IO || fstat(lock->folder, &info) || info.st_nlink) return status;
     const int folder = (int)(last_part(path) - path);
-    return fail_deleted(path, folder > 1 ? folder - 1 : folder);
+    return bpt_folder_lock_fail_deleted(path, folder > 1 ? folder - 1 : folder);
 }
 
 bpt_status_t bpt_folder_lock_append(const bpt_folder_lock_t *lock, const char *path, const void *bytes, size_t length) {
@@ -134,4 +114,3 @@ void bpt_folder_lock_release(bpt_folder_lock_t *lock) {
     if (lock->fd >= 0) close(lock->fd);  // the file stays: removing it would let two processes lock two files of one name
     bpt_free(lock);
 }
-

@@ -7,6 +7,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "core/io/folder_lock.h"
 #include "core/io/path_error.h"
 #include "core/io/temporary.h"
 #include "core/platform/files.h"
@@ -24,20 +25,11 @@ static bool lock_byte(int fd, DWORD kind) {
     return LockFileEx((HANDLE)_get_osfhandle(fd), kind | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &place);
 }
 
-static bpt_status_t held_by_another(int fd, const char *folder) {
-    char holder[32] = "";
-    const ssize_t got = pread(fd, holder, sizeof holder - 1, 0);
-    const long pid = got > 0 ? strtol(holder, NULL, 10) : 0;
-    char who[64] = "another process";
-    if (pid > 0) snprintf(who, sizeof who, "process %ld", pid);
-    return bpt_fail(BPT_ERR_IO, "%s is in use by %s; wait for it to end, stop it, or choose another folder", folder, who);
-}
-
 static bpt_status_t lock_file(int fd, const char *folder, const char *path) {
     char text[32];
     if (!lock_byte(fd, LOCKFILE_EXCLUSIVE_LOCK)) {
         const DWORD error = GetLastError();
-        return error == ERROR_LOCK_VIOLATION || error == ERROR_IO_PENDING ? held_by_another(fd, folder)
+        return error == ERROR_LOCK_VIOLATION || error == ERROR_IO_PENDING ? bpt_folder_lock_fail_held(fd, folder)
                                                                           : bpt_fail_path("lock", path, bpt_windows_errno(error));
     }
     const int length = snprintf(text, sizeof text, "%lu\n", GetCurrentProcessId());
@@ -61,7 +53,7 @@ bpt_status_t bpt_folder_lock_acquire(const char *folder, bpt_folder_lock_t **out
     return status;
 }
 
-static bpt_status_t look_at_lock(const char *path, bool *held) {
+bpt_status_t bpt_folder_lock_look(const char *path, bool *held) {
     *held = false;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT ? BPT_OK : bpt_fail_path("open", path, errno);
@@ -71,22 +63,10 @@ static bpt_status_t look_at_lock(const char *path, bool *held) {
     return error && !*held ? bpt_fail_path("lock", path, bpt_windows_errno(error)) : BPT_OK;
 }
 
-bpt_status_t bpt_folder_lock_is_held(const char *folder, bool *held) {
-    char *path;
-    BPT_TRY(bpt_path_format(&path, "%s/.lock", folder));
-    const bpt_status_t status = look_at_lock(path, held);
-    bpt_free(path);
-    return status;
-}
-
-static bpt_status_t fail_deleted(const char *folder, int length) {
-    return bpt_fail(BPT_ERR_IO, "%.*s was deleted while it was in use; start again, or go on from a copy of it", length, folder);
-}
-
 bpt_status_t bpt_folder_lock_find(const bpt_folder_lock_t *lock, const char *folder, char **moved) {
     (void)lock;
     *moved = NULL;
-    return bpt_folder_exists(folder) ? BPT_OK : fail_deleted(folder, (int)strlen(folder));
+    return bpt_folder_exists(folder) ? BPT_OK : bpt_folder_lock_fail_deleted(folder, (int)strlen(folder));
 }
 
 bpt_status_t bpt_folder_lock_append(const bpt_folder_lock_t *lock, const char *path, const void *bytes, size_t length) {
