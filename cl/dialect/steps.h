@@ -21,6 +21,11 @@ FUNCTION float apply_step(CONTEXT, float value, uint step, uint i, uint row, uin
         const float of = step_operand(PASS, operand, i);
         v = of > 0.0f ? v : of < 0.0f ? -v : 0.0f;
     }
+    if (code == STEP_SWISH) v = v / (1.0f + exp(-v));
+    if (code == STEP_SWISH_SLOPE) {
+        const float z = step_operand(PASS, operand, i), s = 1.0f / (1.0f + exp(-z));
+        v *= s * (1.0f + z * (1.0f - s));
+    }
     if (code == STEP_DROPOUT)
         v = dropout_bits(column, AT(row_keys, 2u * row), AT(row_keys, 2u * row + 1u), uid << 8, AT(rng, 0u), AT(rng, 1u)) < step >> 16
                 ? 0.0f

@@ -59,6 +59,9 @@ bpt_value_t bpt_relu(bpt_graph_t *g, bpt_value_t a) {
 bpt_value_t bpt_abs(bpt_graph_t *g, bpt_value_t a) {
     return chain(g, a, BPT_NO_VALUE, (bpt_pointwise_step_t){.code = BPT_POINTWISE_ABS}, no_random);
 }
+bpt_value_t bpt_swish(bpt_graph_t *g, bpt_value_t a) {
+    return chain(g, a, BPT_NO_VALUE, (bpt_pointwise_step_t){.code = BPT_POINTWISE_SWISH}, no_random);
+}
 bpt_value_t bpt_dropout(bpt_graph_t *g, bpt_value_t a, float p, bpt_random_t random) {
     if (p == 0) return a;
     return chain(g, a, BPT_NO_VALUE, (bpt_pointwise_step_t){.code = BPT_POINTWISE_DROPOUT, .c = p, .uid = ++g->next_uid}, random);
@@ -102,6 +105,11 @@ bpt_status_t bpt_steps_gradient(bpt_graph_t *g, const bpt_pointwise_attrs_t *a, 
     case BPT_POINTWISE_MASK: *dx = chain(g, dy, other, *s, no_random); break;
     case BPT_POINTWISE_ABS: *dx = chain(g, dy, in[0], (bpt_pointwise_step_t){.code = BPT_POINTWISE_SIGN}, no_random); break;
     case BPT_POINTWISE_SIGN: *dx = chain(g, dy, other, *s, no_random); break;
+    case BPT_POINTWISE_SWISH: *dx = chain(g, dy, in[0], (bpt_pointwise_step_t){.code = BPT_POINTWISE_SWISH_SLOPE}, no_random); break;
+    case BPT_POINTWISE_SWISH_SLOPE:
+        GRAPH_EXPECT(!need[s->arg], "the slope of swish has no gradient of its own");
+        *dx = chain(g, dy, other, *s, no_random);
+        break;
     case BPT_POINTWISE_DROPOUT: *dx = chain(g, dy, BPT_NO_VALUE, *s, random); break;
     }
     return bpt_graph_status(g);

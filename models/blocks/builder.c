@@ -24,13 +24,20 @@ bpt_stream_t bpt_stream_cast(const bpt_builder_t *b, bpt_stream_t x) {
 
 bpt_random_t bpt_build_random(const bpt_builder_t *b, bpt_place_t place) { return (bpt_random_t){place.keys, b->rng}; }
 
+void bpt_norm_params(bpt_param_table_t *table, const bpt_model_config_t *config, const char *prefix, const char *name) {
+    bpt_param_table_norm(table, config->d_model, config->norm == BPT_NORM_LAYER, prefix, name);
+}
+
 bpt_stream_t bpt_build_norm(const bpt_builder_t *b, bpt_value_t x, bpt_value_t residual, float p, bpt_random_t random, const char *prefix,
                             const char *name) {
     char gamma[64], beta[64];
     snprintf(gamma, sizeof gamma, "%s%s", name, BPT_NAME_NORM_GAMMA);
     snprintf(beta, sizeof beta, "%s%s", name, BPT_NAME_NORM_BETA);
-    const bpt_value_t scale = bpt_weight(b->w, prefix, gamma), shift = bpt_weight(b->w, prefix, beta);
+    const bpt_value_t scale = bpt_weight(b->w, prefix, gamma);
     bpt_stream_t y = bpt_no_stream;
-    y.full = bpt_layernorm(b->g, x, residual, scale, shift, p, random, b->precision, &y.low);
+    if (b->config->norm == BPT_NORM_RMS)
+        y.full = bpt_rmsnorm(b->g, x, residual, scale, p, random, b->precision, &y.low);
+    else
+        y.full = bpt_layernorm(b->g, x, residual, scale, bpt_weight(b->w, prefix, beta), p, random, b->precision, &y.low);
     return y;
 }

@@ -54,7 +54,8 @@ bpt_stream_t bpt_stored_input(const bpt_builder_t *b, bpt_stream_t x);
 bpt_stream_t bpt_stream_cast(const bpt_builder_t *b, bpt_stream_t x);
 bpt_random_t bpt_build_random(const bpt_builder_t *b, bpt_place_t place);
 
-// LayerNorm(dropout_p(x) + residual) with the parameters PREFIX NAME.weight and .bias.
+// Norm(dropout_p(x) + residual), a LayerNorm or RMSNorm as the configuration says, with the parameters PREFIX NAME.weight and .bias.
+void bpt_norm_params(bpt_param_table_t *table, const bpt_model_config_t *config, const char *prefix, const char *name);
 bpt_stream_t bpt_build_norm(const bpt_builder_t *b, bpt_value_t x, bpt_value_t residual, float p, bpt_random_t random, const char *prefix,
                             const char *name);
 

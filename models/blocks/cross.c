@@ -21,7 +21,7 @@ void bpt_cross_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool tr
         bpt_param_table_matrix(t, sort, d, d, prefix, names[i]);
     }
     if (trees) bpt_accumulate_params(t, c, scope_of(prefix, scope));
-    bpt_param_table_norm(t, d, prefix, BPT_NAME_CROSS_NORM);
+    bpt_norm_params(t, c, prefix, BPT_NAME_CROSS_NORM);
 }
 
 bpt_value_t bpt_cross_key_value(const bpt_builder_t *b, const bpt_memory_t *m, const char *prefix) {

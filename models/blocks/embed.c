@@ -37,7 +37,7 @@ void bpt_embed_params(bpt_param_table_t *t, const bpt_stack_t *stack, bool froze
     const bool small = stack->plain_embedding || bpt_task_of(c)->reads == BPT_READS_EXAMPLES || (c->tied && !c->embed_scale);
     const bpt_param_sort_t place = small ? bpt_param_linear(d) : bpt_param_normal();
     if (c->positions == BPT_POSITIONS_ABSOLUTE) bpt_param_table_matrix(t, place, c->max_positions, d, scope, BPT_NAME_POSITIONS);
-    if (!stack->plain_embedding) bpt_param_table_norm(t, d, scope, BPT_NAME_EMBED_NORM);
+    if (!stack->plain_embedding) bpt_norm_params(t, c, scope, BPT_NAME_EMBED_NORM);
 }
 // x W^T + bias in f32.
 static bpt_value_t project(const bpt_builder_t *b, bpt_value_t x, const char *weight, const char *bias) {

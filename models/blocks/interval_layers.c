@@ -15,9 +15,11 @@ enum {
     TEXT_ROWS,  // u32 [B, 2]: the rows of each text's tokens (pooled from tokens)
     // Layers in which the N rows of tokens read M rows of a memory: in matching layers those of the other text of their pair, in a decoder
     // those of the text that is translated, and of the nodes of the tree over it
-    OTHER,       // u32 [N, 1 or 2, 4]
-    OTHER_BACK,  // u32 [M, 1, 2] (gradients)
-    OTHER_CODES  // u32 [M] (dropout of attention)
+    OTHER,        // u32 [N, 1 or 2, 4]
+    OTHER_BACK,   // u32 [M, 1, 2] (gradients)
+    OTHER_CODES,  // u32 [M] (dropout of attention)
+    ROTATIONS,    // f32 [R, head_dim] (rotary positions)
+    ROOT_NODES    // u32 [B]: row of each root among all rows (roots with rotary positions)
 };
 
 // Layers are counted through: the matching ones stand behind the others.
@@ -71,6 +73,7 @@ static bpt_place_t pool_place(const layers_t *l) { return (bpt_place_t){l->e->ow
 static bpt_self_t begin(const layers_t *l, bpt_queries_t queries) {
     const bpt_encoder_t *e = l->e;
     bpt_self_t s = {.attrs = bpt_self_attrs(l->b), .relative = e->graph.rel_levels > 0};
+    s.x_rotations = s.y_rotations = e->own[ROTATIONS].value;
     s.attrs.graph = e->graph;
     s.attrs.batch = e->batch;
     s.attrs.queries = queries;
@@ -126,6 +129,7 @@ static bpt_self_t roots_only(const layers_t *l, const streams_t *s, bool fresh) 
     r.x = s->roots.low;
     r.y = bpt_rows(l->b->g, s->x.low, 0, l->e->leaf_rows);
     r.y_rows = l->e->leaf_rows;
+    if (r.x_rotations != BPT_NO_VALUE) r.x_rotations = bpt_gather(l->b->g, r.y_rotations, l->e->own[ROOT_NODES].value);
     r.residual = s->roots.full;
     r.place = pool_place(l);
     return r;
@@ -251,6 +255,8 @@ static void inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     if (o->dropout) bpt_encoder_add_input(g, e, ROW_KEYS, "row_keys", bpt_shape2(e->rows, 2));
     if (roots) bpt_encoder_add_input(g, e, ROOT_ROWS, "root_rows", bpt_shape1(e->batch));
     if (pools && o->dropout) bpt_encoder_add_input(g, e, POOL_KEYS, "pool_keys", bpt_shape2(e->batch, 2));
+    bpt_encoder_add_rotations(g, e, ROTATIONS, e->rows);
+    if (roots && o->config->positions == BPT_POSITIONS_ROTARY) bpt_encoder_add_input(g, e, ROOT_NODES, "root_nodes", bpt_shape1(e->batch));
     if (pools && !roots) bpt_encoder_add_input(g, e, TEXT_ROWS, "text_rows", bpt_shape2(e->batch, 2));
     const int64_t read = e->source || o->config->match_layers ? read_rows(e) : 0;
     const bool codes = o->dropout && o->config->dropout_attention > 0 && !e->stack.reads_trees;  // trees have their own
@@ -266,12 +272,14 @@ static int64_t row_of(const bpt_encoder_t *e, int64_t s, int64_t node) {
     return node < n ? s * n + node : batch * n + s * others + node - n;
 }
 
-// Node codes.
+// Node codes and rotations.
 static void stage_constants(const bpt_encoder_t *e) {
     const int64_t nodes = e->rows / e->batch;
     uint32_t *keys = e->own[ROW_KEYS].data;
     for (int64_t s = 0; keys && s < e->batch; ++s)
         for (int64_t node = 0; node < nodes; ++node) keys[2 * row_of(e, s, node)] = bpt_intervals_node_code(&e->graph, node);
+    for (int64_t s = 0; e->own[ROTATIONS].data && s < e->batch; ++s)
+        for (int64_t node = 0; node < nodes; ++node) bpt_encoder_put_rotation(e, ROTATIONS, row_of(e, s, node), node);
     const bpt_encoder_t *read = read_stack(e);
     uint32_t *codes = e->own[OTHER_CODES].data;
     for (int64_t row = 0; codes && row < read->leaf_rows; ++row) codes[row] = bpt_intervals_node_code(&read->graph, row % read->n);
@@ -289,6 +297,7 @@ static void stage_roots(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     for (int64_t s = 0; s < e->batch; ++s) {
         const int64_t root = bpt_root_node(&e->graph, batch->side[e->stack.side].lengths[s]);
         e->own[ROOT_ROWS].data[s] = leaves_only && root >= e->n ? BPT_NO_ROW : (uint32_t)row_of(e, s, root);
+        if (e->own[ROOT_NODES].data) e->own[ROOT_NODES].data[s] = (uint32_t)row_of(e, s, root);
     }
 }
 

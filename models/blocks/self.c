@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "models/blocks/chunks.h"
+#include "models/blocks/rotations.h"
 
 void bpt_self_prefix(const char *scope, int32_t layer, char prefix[BPT_PREFIX_BYTES]) {
     snprintf(prefix, BPT_PREFIX_BYTES, "%s" BPT_NAME_LAYER, scope, layer);
@@ -32,12 +33,14 @@ void bpt_self_params(bpt_param_table_t *t, const bpt_model_config_t *c, int64_t 
 
 void bpt_self_finish_params(bpt_param_table_t *t, const bpt_model_config_t *c, const char *prefix) {
     const int64_t d = c->d_model, ff = c->d_ff;
-    bpt_param_table_norm(t, d, prefix, BPT_NAME_ATTN_NORM);
+    const bool gated = c->ffn == BPT_FFN_SWIGLU;
+    bpt_norm_params(t, c, prefix, BPT_NAME_ATTN_NORM);
+    if (gated) bpt_param_table_matrix(t, bpt_param_hidden(ff, d), ff, d, prefix, BPT_NAME_GATE);
     bpt_param_table_matrix(t, bpt_param_hidden(ff, d), ff, d, prefix, BPT_NAME_FC1);
-    bpt_param_table_vector(t, bpt_param_bias(d), ff, prefix, BPT_NAME_FC1_BIAS);
+    if (!gated) bpt_param_table_vector(t, bpt_param_bias(d), ff, prefix, BPT_NAME_FC1_BIAS);
     bpt_param_table_matrix(t, bpt_param_hidden(d, ff), d, ff, prefix, BPT_NAME_FC2);
-    bpt_param_table_vector(t, bpt_param_bias(ff), d, prefix, BPT_NAME_FC2_BIAS);
-    bpt_param_table_norm(t, d, prefix, BPT_NAME_FFN_NORM);
+    if (!gated) bpt_param_table_vector(t, bpt_param_bias(ff), d, prefix, BPT_NAME_FC2_BIAS);
+    bpt_norm_params(t, c, prefix, BPT_NAME_FFN_NORM);
 }
 
 // ---- The parts of a layer
@@ -57,10 +60,14 @@ static bpt_value_t project(const bpt_builder_t *b, bpt_value_t x, const char *pr
     return bpt_linear(b->g, x, own_heads(b, bpt_weight_factor(b->w, prefix, name, joined), joined), BPT_NO_VALUE);
 }
 
-bpt_value_t bpt_self_query(const bpt_builder_t *b, bpt_value_t x, const char *prefix) { return project(b, x, prefix, BPT_NAME_Q, 1); }
-bpt_value_t bpt_self_key_value(const bpt_builder_t *b, bpt_value_t y, const char *prefix) { return project(b, y, prefix, BPT_NAME_K, 2); }
-bpt_value_t bpt_self_query_key_value(const bpt_builder_t *b, bpt_value_t x, const char *prefix) {
-    return project(b, x, prefix, BPT_NAME_Q, 3);
+bpt_value_t bpt_self_query(const bpt_builder_t *b, bpt_value_t x, bpt_value_t rotations, const char *prefix) {
+    return bpt_rotate(b, project(b, x, prefix, BPT_NAME_Q, 1), rotations, 1);
+}
+bpt_value_t bpt_self_key_value(const bpt_builder_t *b, bpt_value_t y, bpt_value_t rotations, const char *prefix) {
+    return bpt_rotate(b, project(b, y, prefix, BPT_NAME_K, 2), rotations, 1);
+}
+bpt_value_t bpt_self_query_key_value(const bpt_builder_t *b, bpt_value_t x, bpt_value_t rotations, const char *prefix) {
+    return bpt_rotate(b, project(b, x, prefix, BPT_NAME_Q, 3), rotations, 2);
 }
 bpt_value_t bpt_self_rel(const bpt_builder_t *b, const char *prefix) { return bpt_weight_low(b->w, prefix, BPT_NAME_REL_KEY, 1); }
 bpt_value_t bpt_self_out(const bpt_builder_t *b, bpt_value_t attended, const char *prefix) {
@@ -86,10 +93,19 @@ static bpt_place_t place_of(const behind_t *l, int64_t row, int64_t rows) {
     return (bpt_place_t){l->place.keys == BPT_NO_VALUE ? BPT_NO_VALUE : bpt_rows(l->b->g, l->place.keys, row, rows), rows};
 }
 
+// W x, and its bias where the feed-forward network has them.
+static bpt_value_t feed(const bpt_builder_t *b, bpt_value_t x, const char *prefix, const char *weight, const char *bias) {
+    const bool biased = bias && b->config->ffn != BPT_FFN_SWIGLU;
+    return bpt_linear(b->g, x, bpt_weight_factor(b->w, prefix, weight, 1), biased ? bpt_weight(b->w, prefix, bias) : BPT_NO_VALUE);
+}
+
 static bpt_stream_t feed_forward(const bpt_builder_t *b, bpt_stream_t x, bpt_random_t random, const char *prefix) {
-    bpt_value_t h = bpt_linear(b->g, x.low, bpt_weight_factor(b->w, prefix, BPT_NAME_FC1, 1), bpt_weight(b->w, prefix, BPT_NAME_FC1_BIAS));
-    h = bpt_dropout(b->g, bpt_relu(b->g, h), b->p_hidden, random);
-    h = bpt_linear(b->g, h, bpt_weight_factor(b->w, prefix, BPT_NAME_FC2, 1), bpt_weight(b->w, prefix, BPT_NAME_FC2_BIAS));
+    bpt_value_t h = feed(b, x.low, prefix, BPT_NAME_FC1, BPT_NAME_FC1_BIAS);
+    if (b->config->ffn == BPT_FFN_SWIGLU)
+        h = bpt_mul(b->g, bpt_swish(b->g, feed(b, x.low, prefix, BPT_NAME_GATE, NULL)), h);
+    else
+        h = bpt_relu(b->g, h);
+    h = feed(b, bpt_dropout(b->g, h, b->p_hidden, random), prefix, BPT_NAME_FC2, BPT_NAME_FC2_BIAS);
     return bpt_build_norm(b, h, x.full, b->p_hidden, random, prefix, BPT_NAME_FFN_NORM);
 }
 
@@ -141,8 +157,9 @@ void bpt_self_attend(const bpt_builder_t *b, bpt_self_t *sets, int count, const 
         bpt_self_t *s = &sets[i];
         const bpt_value_t all = s->x == sets->y ? y : bpt_cast(b->g, s->x, b->precision);
         const bpt_value_t x = s->x_rows ? bpt_rows(b->g, all, 0, s->x_rows) : all;
-        const bpt_value_t q = packed ? bpt_self_query_key_value(b, x, prefix) : bpt_self_query(b, x, prefix);
-        if (i == 0) kv = packed ? q : bpt_self_key_value(b, y, prefix);
+        const bpt_value_t q =
+            packed ? bpt_self_query_key_value(b, x, s->x_rotations, prefix) : bpt_self_query(b, x, s->x_rotations, prefix);
+        if (i == 0) kv = packed ? q : bpt_self_key_value(b, y, s->y_rotations, prefix);
         s->attrs.packed = packed;
         attend(b, s, q, s->y_rows ? bpt_rows(b->g, kv, 0, s->y_rows) : kv, prefix);
     }

@@ -16,6 +16,7 @@ enum {
     TABLE,      // u32 [own rows, slots, 4]
     BACK,       // u32 [key rows, slots, 2] (gradients)
     LAST_BACK,  // the same where leaves are the only queries
+    ROTATIONS,  // f32 [key rows, head_dim] (rotary positions)
 };
 
 bpt_status_t bpt_split_check(const bpt_model_config_t *c, int ranks) {
@@ -58,6 +59,7 @@ static bpt_self_t queries_of(const bpt_builder_t *b, const bpt_encoder_t *e, bpt
                                     .back = e->own[last ? LAST_BACK : BACK].value,
                                     .key_codes = e->own[KEY_CODES].value};
     s.x = queries.low;
+    s.x_rotations = s.y_rotations = e->own[ROTATIONS].value;
     s.residual = queries.full;
     return s;
 }
@@ -101,6 +103,7 @@ static void inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     e->rows = h->own_rows;
     if (o->dropout) bpt_encoder_add_input(g, e, ROW_KEYS, "row_keys", bpt_shape2(h->own_rows, 2));
     if (o->dropout && o->config->dropout_attention > 0) bpt_encoder_add_input(g, e, KEY_CODES, "key_codes", bpt_shape1(h->key_rows));
+    bpt_encoder_add_rotations(g, e, ROTATIONS, h->key_rows);
     bpt_encoder_add_input(g, e, GIVE, "rows_given", bpt_shape1(h->give_rows));
     bpt_encoder_add_input(g, e, TABLE, "keys_of_rows", bpt_shape3(h->own_rows, h->slots, 4));
     if (o->gradients && o->config->layers > 1)
@@ -115,6 +118,7 @@ static void put_code(void *user, int64_t row, int64_t sequence, int64_t node) {
     (void)sequence;
     if (keys && row < e->halo->own_rows) keys[2 * row] = bpt_intervals_node_code(&e->graph, node);
     if (codes) codes[row] = bpt_intervals_node_code(&e->graph, node);
+    bpt_encoder_put_rotation(e, ROTATIONS, row, node);
 }
 
 static void stage_constants(const bpt_encoder_t *e) {

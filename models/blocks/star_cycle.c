@@ -20,8 +20,8 @@ void bpt_star_params(bpt_param_table_t *t, const bpt_model_config_t *c, int32_t 
     prefix_of(cycle, BPT_NAME_STAR, prefix);
     bpt_table_params(t, c, prefix);
     prefix_of(cycle, "", prefix);
-    bpt_param_table_norm(t, c->d_model, prefix, BPT_NAME_RING_NORM);
-    bpt_param_table_norm(t, c->d_model, prefix, BPT_NAME_STAR_NORM);
+    bpt_norm_params(t, c, prefix, BPT_NAME_RING_NORM);
+    bpt_norm_params(t, c, prefix, BPT_NAME_STAR_NORM);
 }
 
 // ---- Graph

@@ -29,7 +29,17 @@ typedef enum { BPT_SHARED_NONE, BPT_SHARED_TARGET, BPT_SHARED_ALL } bpt_shared_t
 // a loss in training.
 typedef enum { BPT_UP_NORM_PAPER, BPT_UP_NORM_CODE } bpt_up_norm_t;
 typedef enum { BPT_VERTEX_LOSS_ROOT, BPT_VERTEX_LOSS_ALL } bpt_vertex_loss_t;
-typedef enum { BPT_POSITIONS_RELATIVE, BPT_POSITIONS_ABSOLUTE, BPT_POSITIONS_NONE, BPT_POSITIONS_SINUSOIDAL } bpt_positions_t;
+typedef enum {
+    BPT_POSITIONS_RELATIVE,
+    BPT_POSITIONS_ABSOLUTE,
+    BPT_POSITIONS_NONE,
+    BPT_POSITIONS_SINUSOIDAL,
+    BPT_POSITIONS_ROTARY,  // blocks/rotations.h
+} bpt_positions_t;
+// LayerNorm (Ba et al. 2016), or RMSNorm without mean and bias (Zhang and Sennrich 2019).
+typedef enum { BPT_NORM_LAYER, BPT_NORM_RMS } bpt_norm_t;
+// The feed-forward network: W_2 relu(W_1 x + b_1) + b_2 (Vaswani et al. 2017), or W_2 (swish(W_g x) * W_1 x) without biases (Shazeer 2020).
+typedef enum { BPT_FFN_RELU, BPT_FFN_SWIGLU } bpt_ffn_t;
 
 // The model part of config.json; the same keys are in the `config` metadata of a model file (config_json.h).
 typedef struct {
@@ -37,8 +47,10 @@ typedef struct {
     bpt_model_kind_t model;
     bpt_transformer_attention_t attention;
     bpt_positions_t positions;  // bpt, segtree: relative; transformer: absolute unless told otherwise
-    bpt_pool_t pool;            // tasks that take states of whole texts
-    bpt_shared_t shared;        // tasks with two sides
+    bpt_norm_t norm;
+    bpt_ffn_t ffn;
+    bpt_pool_t pool;      // tasks that take states of whole texts
+    bpt_shared_t shared;  // tasks with two sides
     bool causal, reference_rule, tied;
     bool span_self;                        // segtree: spans also read themselves, as the released code
     bool embed_scale;                      // embeddings are multiplied by sqrt(d_model) before positions are added

@@ -32,7 +32,14 @@ bpt_status_t bpt_model_config_fill_head_dim(bpt_model_config_t *c) {
     return BPT_OK;
 }
 
-static bpt_status_t check_heads(const bpt_model_config_t *c) { return has_head_dim(c) ? BPT_OK : check_division(c); }
+static bpt_status_t check_heads(const bpt_model_config_t *c) {
+    if (has_head_dim(c)) return BPT_OK;
+    BPT_TRY(check_division(c));
+    if (c->positions != BPT_POSITIONS_ROTARY || c->d_model / c->heads % 2 == 0) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE,
+                    "rotary positions turn pairs of columns, and %d heads of d_model = %d have %d columns each; choose an even number",
+                    c->heads, c->d_model, c->d_model / c->heads);
+}
 
 static bpt_status_t check_tied(const bpt_model_config_t *c) {
     const bpt_task_spec_t *task = bpt_task_of(c);

@@ -18,11 +18,11 @@ const char *const bpt_attention_names[] = {
     [BPT_ATTENTION_DENSE] = "dense", [BPT_ATTENTION_WINDOW] = "window", [BPT_ATTENTION_SPARSE] = "sparse", NULL};
 const char *const bpt_pool_names[] = {[BPT_POOL_ROOT] = "root",           [BPT_POOL_MEAN] = "mean",   [BPT_POOL_MAX] = "max",
                                       [BPT_POOL_RELAY_MAX] = "relay-max", [BPT_POOL_RELAY] = "relay", NULL};
-const char *const bpt_positions_names[] = {[BPT_POSITIONS_RELATIVE] = "relative",
-                                           [BPT_POSITIONS_ABSOLUTE] = "absolute",
-                                           [BPT_POSITIONS_NONE] = "none",
-                                           [BPT_POSITIONS_SINUSOIDAL] = "sinusoidal",
-                                           NULL};
+const char *const bpt_positions_names[] = {
+    [BPT_POSITIONS_RELATIVE] = "relative",     [BPT_POSITIONS_ABSOLUTE] = "absolute", [BPT_POSITIONS_NONE] = "none",
+    [BPT_POSITIONS_SINUSOIDAL] = "sinusoidal", [BPT_POSITIONS_ROTARY] = "rotary",     NULL};
+const char *const bpt_norm_names[] = {[BPT_NORM_LAYER] = "layer", [BPT_NORM_RMS] = "rms", NULL};
+const char *const bpt_ffn_names[] = {[BPT_FFN_RELU] = "relu", [BPT_FFN_SWIGLU] = "swiglu", NULL};
 const char *const bpt_shared_names[] = {[BPT_SHARED_NONE] = "none", [BPT_SHARED_TARGET] = "target", [BPT_SHARED_ALL] = "all", NULL};
 const char *const bpt_rule_names[] = {"paper", "reference", NULL};
 const char *const bpt_up_norm_names[] = {[BPT_UP_NORM_PAPER] = "paper", [BPT_UP_NORM_CODE] = "code", NULL};

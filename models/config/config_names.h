@@ -9,7 +9,9 @@ extern const char *const bpt_task_names[];         // lm, classify
 extern const char *const bpt_model_names[];        // bpt, segtree, transformer
 extern const char *const bpt_attention_names[];    // dense, window, sparse
 extern const char *const bpt_pool_names[];         // root, mean, max
-extern const char *const bpt_positions_names[];    // relative, absolute, none
+extern const char *const bpt_positions_names[];    // relative, absolute, none, sinusoidal, rotary
+extern const char *const bpt_norm_names[];         // layer, rms
+extern const char *const bpt_ffn_names[];          // relu, swiglu
 extern const char *const bpt_shared_names[];       // none, target, all
 extern const char *const bpt_rule_names[];         // paper, reference: index 1 is reference_rule
 extern const char *const bpt_up_norm_names[];      // paper, code

@@ -16,6 +16,12 @@ int64_t bpt_model_labels(const bpt_model_config_t *config);
 // All layers that tokens go through, those in which texts read each other among them.
 static inline int32_t bpt_model_layers(const bpt_model_config_t *config) { return config->layers + config->match_layers; }
 
+// The usual width of the feed-forward network: 4 d_model; with three matrices in place of two 8/3 of it, in whole eights, which are as many
+// parameters (Shazeer 2020; LLaMA).
+static inline int32_t bpt_model_default_d_ff(const bpt_model_config_t *config) {
+    return config->ffn == BPT_FFN_SWIGLU ? (config->d_model + 2) / 3 * 8 : 4 * config->d_model;
+}
+
 int bpt_model_stacks(const bpt_model_config_t *config);
 bpt_stack_t bpt_model_stack(const bpt_model_config_t *config, int side);
 // The stack whose states the task takes.

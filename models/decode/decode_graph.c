@@ -57,16 +57,16 @@ static bpt_status_t end(builder_t *b) {
 
 static bpt_value_t layer_cache(const builder_t *b, int32_t layer) { return layer_of(b->l.g, b->shape, b->cache, layer); }
 
-static void cache_nodes(const builder_t *b, int32_t layer, bpt_stream_t x, bpt_value_t nodes) {
+static void cache_nodes(const builder_t *b, int32_t layer, bpt_stream_t x, bpt_value_t rotations, bpt_value_t nodes) {
     char prefix[BPT_PREFIX_BYTES];
     bpt_self_prefix(b->l.scope, layer, prefix);
-    bpt_scatter(b->l.g, layer_cache(b, layer), bpt_self_key_value(&b->l, x.low, prefix), nodes);
+    bpt_scatter(b->l.g, layer_cache(b, layer), bpt_self_key_value(&b->l, x.low, rotations, prefix), nodes);
 }
 
-static bpt_value_t queries(const builder_t *b, int32_t layer, bpt_stream_t x) {
+static bpt_value_t queries(const builder_t *b, int32_t layer, bpt_stream_t x, bpt_value_t rotations) {
     char prefix[BPT_PREFIX_BYTES];
     bpt_self_prefix(b->l.scope, layer, prefix);
-    return bpt_self_query(&b->l, x.low, prefix);
+    return bpt_self_query(&b->l, x.low, rotations, prefix);
 }
 
 static bpt_value_t attend(const builder_t *b, int32_t layer, bpt_value_t q, bpt_value_t rel, bpt_value_t table) {
@@ -118,6 +118,7 @@ static void make_inputs(bpt_graph_t *g, const decode_shape_t *s, decode_program_
     const bpt_shape_t rows = bpt_shape1(p->rows);
     p->tokens = bpt_input(g, "tokens", BPT_U32, rows);
     p->positions = bpt_positions_input(g, s->config, p->rows);
+    p->rotations = bpt_rotations_input(g, s->config, "rotations", p->rows);
     p->leaf = bpt_input(g, "leaf", BPT_U32, rows);
     p->nodes = bpt_input(g, "nodes", BPT_U32, rows);
     p->table = table_input(g, "table", p->rows, s->slots);
@@ -132,14 +133,16 @@ static bpt_stream_t layer(const builder_t *b, const decode_program_t *p, int32_t
     const bool last = index == b->l.config->layers - 1;
     char prefix[BPT_PREFIX_BYTES];
     bpt_self_prefix(b->l.scope, index, prefix);
-    cache_nodes(b, index, x, p->nodes);
+    bpt_value_t rotations = p->rotations;
+    cache_nodes(b, index, x, rotations, p->nodes);
     if (last) {
+        if (rotations != BPT_NO_VALUE) rotations = bpt_gather(b->l.g, rotations, p->last);
         x.full = bpt_gather(b->l.g, x.full, p->last);
         x.low = bpt_cast(b->l.g, x.full, b->l.precision);
     }
     const bool relative = bpt_model_intervals(b->l.config, 1).rel_levels > 0;
     const bpt_value_t rel = relative ? bpt_self_rel(&b->l, prefix) : BPT_NO_VALUE;
-    const bpt_value_t attended = attend(b, index, queries(b, index, x), rel, last ? p->last_table : p->table);
+    const bpt_value_t attended = attend(b, index, queries(b, index, x, rotations), rel, last ? p->last_table : p->table);
     return last ? leave_layer(b, index, attended, x.full, p->asked, p->last_memory_table)
                 : leave_layer(b, index, attended, x.full, p->rows, p->memory_table);
 }
@@ -198,13 +201,14 @@ static bpt_status_t build_entry(bpt_graph_t *g, const decode_shape_t *s, int32_t
     p->x = bpt_input(g, "x", BPT_F32, rows);
     p->attention = layer ? bpt_input(g, "attention", s->precision, rows) : BPT_NO_VALUE;
     p->nodes = bpt_input(g, "nodes", BPT_U32, bpt_shape1(p->rows));
+    p->rotations = bpt_rotations_input(g, s->config, "rotations", p->rows);
     const bpt_stream_t x = layer ? leave_layer(&b, layer - 1, p->attention, p->x, p->rows, BPT_NO_VALUE)
                                  : (bpt_stream_t){p->x, bpt_cast(g, p->x, s->precision)};
-    cache_nodes(&b, layer, x, p->nodes);
+    cache_nodes(&b, layer, x, p->rotations, p->nodes);
     p->entered = p->q = BPT_NO_VALUE;
     if (layer + 1 < s->config->layers) {
         p->entered = x.full;
-        p->q = queries(&b, layer, x);
+        p->q = queries(&b, layer, x, p->rotations);
         bpt_graph_keep(g, p->entered);
         bpt_graph_keep(g, p->q);
     }

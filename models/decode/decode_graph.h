@@ -3,6 +3,7 @@
 #define BPT_MODELS_DECODE_GRAPH_H
 
 #include "bpt/program.h"
+#include "models/blocks/rotations.h"
 #include "models/blocks/sinusoids.h"
 #include "models/graph/encoder.h"
 
@@ -14,6 +15,7 @@ typedef struct {
     bpt_program_t *program;
     bpt_value_t tokens;      // u32 [rows], BPT_NO_ROW for spans
     bpt_value_t positions;   // u32 [rows], likewise (absolute), or f32 [rows, d_model] (sinusoidal)
+    bpt_value_t rotations;   // f32 [rows, head_dim] (rotary)
     bpt_value_t leaf;        // u32 [rows]: its own number for a leaf, BPT_NO_ROW: the row starts as zero
     bpt_value_t nodes;       // u32 [rows]: row of the cache, BPT_NO_ROW: none
     bpt_value_t table;       // u32 [rows, slots, 4]
@@ -58,6 +60,7 @@ typedef struct {
     bpt_value_t x;          // f32 [rows, d]: what they entered the layer before with; the first layer: zero
     bpt_value_t attention;  // [rows, d] of the layer before; the first layer: none
     bpt_value_t nodes;      // u32 [rows]: row of the cache, BPT_NO_ROW: none
+    bpt_value_t rotations;  // f32 [rows, head_dim] (rotary)
     bpt_value_t entered;    // f32 [rows, d]; the last layer: none
     bpt_value_t q;          // [rows, d], likewise
 } decode_entry_t;

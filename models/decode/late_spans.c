@@ -44,7 +44,7 @@ struct bpt_late_spans {
     lane_t **rows;
     uint32_t *table, *nodes;
     char *q, *out;
-    float *x, *lse;
+    float *x, *lse, *rotations;  // rotations: with rotary positions, else NULL
 };
 
 // A span that leaves read only half of its own length after its end can wait for its pieces.
@@ -91,6 +91,7 @@ static bpt_status_t allocate(bpt_late_spans_t *l) {
     BPT_TRY(bpt_alloc(rows, low_bytes(l), &l->q));
     BPT_TRY(bpt_alloc(rows, low_bytes(l), &l->out));
     BPT_TRY(bpt_alloc(rows, columns(l) * sizeof *l->x, &l->x));
+    if (l->shape->config->positions == BPT_POSITIONS_ROTARY) BPT_TRY(bpt_alloc(rows, columns(l) / heads * sizeof *l->x, &l->rotations));
     return bpt_alloc(rows, heads * sizeof *l->lse, &l->lse);
 }
 
@@ -154,6 +155,7 @@ void bpt_late_spans_destroy(bpt_late_spans_t *l) {
     bpt_free(l->out);
     bpt_free(l->x);
     bpt_free(l->lse);
+    bpt_free(l->rotations);
     bpt_free(l);
 }
 
@@ -228,7 +230,10 @@ static void stage_entry(const bpt_late_spans_t *l, lane_t *a, int64_t row) {
     const size_t d = columns(l), head_dim = d / (size_t)l->shape->config->heads;
     float *x = l->x + (size_t)row * d;
     l->rows[row] = a;
-    l->nodes[row] = (uint32_t)bpt_decode_row(l->shape, a->sequence, bpt_tree_node(&l->shape->graph, a->level, a->done));
+    const int64_t node = bpt_tree_node(&l->shape->graph, a->level, a->done);
+    l->nodes[row] = (uint32_t)bpt_decode_row(l->shape, a->sequence, node);
+    if (l->rotations)
+        bpt_rotary_angles(bpt_rotary_position(&l->shape->graph, node), (int64_t)head_dim, l->rotations + (size_t)row * head_dim);
     if (a->layer < 0) {
         memset(x, 0, d * sizeof *x);
         return;
@@ -262,6 +267,7 @@ static bpt_status_t run_entry(bpt_late_spans_t *l, decode_entry_t *p, int32_t la
     BPT_TRY(bpt_program_write(p->program, p->x, l->x));
     BPT_TRY(bpt_program_write(p->program, p->attention, l->out));
     BPT_TRY(bpt_program_write(p->program, p->nodes, l->nodes));
+    BPT_TRY(bpt_program_write(p->program, p->rotations, l->rotations));
     BPT_TRY(bpt_program_run(p->program));
     BPT_TRY(bpt_program_read(p->program, p->entered, l->x));
     return bpt_program_read(p->program, p->q, l->q);

@@ -8,6 +8,7 @@
 #include "models/decode/cache.h"
 
 static size_t table_entries(const decode_staging_t *g) { return (size_t)g->shape->slots * 4; }
+static size_t head_dim(const decode_staging_t *g) { return (size_t)(g->shape->config->d_model / g->shape->config->heads); }
 static size_t memory_entries(const decode_staging_t *g) { return g->memory ? (size_t)g->shape->memory_slots * 4 : 0; }
 
 bpt_status_t bpt_decode_staging_create(decode_staging_t *g, int64_t most_rows) {
@@ -21,6 +22,7 @@ bpt_status_t bpt_decode_staging_create(decode_staging_t *g, int64_t most_rows) {
     BPT_TRY(bpt_alloc(sequences, sizeof(uint32_t), &g->asked));
     BPT_TRY(bpt_alloc(sequences * table_entries(g), sizeof(uint32_t), &g->last_table));
     BPT_TRY(bpt_alloc(sequences * vocab, sizeof(float), &g->logits));
+    if (g->shape->config->positions == BPT_POSITIONS_ROTARY) BPT_TRY(bpt_alloc(rows * head_dim(g), sizeof(float), &g->rotations));
     if (!g->memory) return BPT_OK;
     BPT_TRY(bpt_alloc(rows * memory_entries(g), sizeof(uint32_t), &g->memory_table));
     return bpt_alloc(sequences * memory_entries(g), sizeof(uint32_t), &g->last_memory_table);
@@ -30,6 +32,7 @@ void bpt_decode_staging_free(decode_staging_t *g) {
     bpt_free(g->tokens);
     bpt_free(g->positions);
     bpt_free(g->leaf);
+    bpt_free(g->rotations);
     bpt_free(g->nodes);
     bpt_free(g->table);
     bpt_free(g->memory_table);
@@ -73,6 +76,8 @@ static bpt_status_t stage_node(decode_staging_t *g, int64_t sequence, int64_t no
     g->positions[row] = leaf ? (uint32_t)node : BPT_NO_ROW;
     g->leaf[row] = leaf ? (uint32_t)row : BPT_NO_ROW;
     g->nodes[row] = (uint32_t)bpt_decode_row(g->shape, sequence, node);
+    if (g->rotations)
+        bpt_rotary_angles(bpt_rotary_position(&g->shape->graph, node), (int64_t)head_dim(g), g->rotations + (size_t)row * head_dim(g));
     uint32_t *ranges = g->memory ? g->memory_table + memory_entries(g) * (size_t)row : NULL;
     if (ranges) memset(ranges, 0, memory_entries(g) * sizeof *ranges);
     if (ranges && leaf) bpt_decode_memory_entry(g->memory, g->shape, sequence, ranges);
@@ -116,6 +121,7 @@ bpt_status_t bpt_decode_staging_write(decode_staging_t *g, const decode_program_
     pad(g, p->rows);
     BPT_TRY(bpt_program_write(p->program, p->tokens, g->tokens));
     BPT_TRY(bpt_positions_write(p->program, p->positions, g->shape->config, &g->sinusoids, g->positions, p->rows));
+    BPT_TRY(bpt_program_write(p->program, p->rotations, g->rotations));
     BPT_TRY(bpt_program_write(p->program, p->leaf, g->leaf));
     BPT_TRY(bpt_program_write(p->program, p->nodes, g->nodes));
     BPT_TRY(bpt_program_write(p->program, p->table, g->table));

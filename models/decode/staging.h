@@ -13,6 +13,7 @@ typedef struct {
     const decode_memory_t *memory;  // NULL: the stack reads none
     int64_t rows;                   // so far; there is room for those of the largest program
     uint32_t *tokens, *positions, *leaf, *nodes, *table, *memory_table;
+    float *rotations;                                 // [rows, head_dim] with rotary positions, else NULL
     uint32_t *last, *last_table, *last_memory_table;  // of the rows whose logits are wanted
     uint32_t *asked;                                  // [sequences]: where these logits go, in the order of `last`
     int64_t n_asked;

@@ -50,6 +50,17 @@ void bpt_encoder_add_input(bpt_graph_t *g, bpt_encoder_t *e, int which, const ch
     e->own[which] = (bpt_own_input_t){.value = bpt_input(g, name, BPT_U32, shape), .count = (size_t)bpt_shape_count(&shape)};
 }
 
+void bpt_encoder_add_rotations(bpt_graph_t *g, bpt_encoder_t *e, int which, int64_t rows) {
+    const bpt_model_config_t *c = e->options.config;
+    const size_t count = (size_t)(rows * (c->d_model / c->heads));
+    e->own[which] = (bpt_own_input_t){.value = bpt_rotations_input(g, c, "rotations", rows), .count = count, .constant = true};
+}
+
+void bpt_encoder_put_rotation(const bpt_encoder_t *e, int which, int64_t row, int64_t node) {
+    const int64_t head_dim = e->options.config->d_model / e->options.config->heads;
+    if (e->own[which].numbers) bpt_rotary_angles(bpt_rotary_position(&e->graph, node), head_dim, e->own[which].numbers + row * head_dim);
+}
+
 void bpt_encoder_add_task_input(bpt_graph_t *g, bpt_encoder_t *e, int which, const char *name, bpt_dtype_t dtype, bpt_shape_t shape) {
     e->task_own[which] = (bpt_own_input_t){.value = bpt_input(g, name, dtype, shape), .count = (size_t)bpt_shape_count(&shape)};
 }

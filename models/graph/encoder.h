@@ -9,6 +9,7 @@
 #include "bpt/batch.h"
 #include "models/blocks/halo.h"
 #include "models/blocks/pieces.h"
+#include "models/blocks/rotations.h"
 #include "models/blocks/sinusoids.h"
 #include "models/config/params_of.h"
 #include "models/kinds/kind.h"
@@ -53,6 +54,7 @@ typedef struct {
         float *numbers;  // f32
     };
     size_t count;
+    bool constant;  // no batch changes it
 } bpt_own_input_t;
 enum { BPT_OWN_INPUTS = 11, BPT_TASK_INPUTS = 4 };
 
@@ -92,6 +94,10 @@ bpt_status_t bpt_encoder_build_source(bpt_weights_t *weights, const bpt_encoder_
 // ---- For kinds
 // An input u32 of this shape as the kind's number `which`.
 void bpt_encoder_add_input(bpt_graph_t *g, bpt_encoder_t *encoder, int which, const char *name, bpt_shape_t shape);
+// The rotations of so many rows as the kind's number `which`, f32 [rows, head_dim], which no batch changes; BPT_NO_VALUE: none.
+void bpt_encoder_add_rotations(bpt_graph_t *g, bpt_encoder_t *encoder, int which, int64_t rows);
+// Its row of a node.
+void bpt_encoder_put_rotation(const bpt_encoder_t *encoder, int which, int64_t row, int64_t node);
 // What the first layer reads: embedded tokens.
 bpt_stream_t bpt_encoder_embed(const bpt_builder_t *b, const bpt_encoder_t *encoder);
 // What layer `layer` (from 0) gives: the last one always, others where deep supervision wants them.

@@ -34,6 +34,8 @@ static bpt_status_t write_group_columns(const bpt_encoder_t *e, bpt_program_t *p
 bpt_status_t bpt_encoder_write_constants(const bpt_encoder_t *e, bpt_program_t *program, bpt_sinusoids_t *sinusoids) {
     if (e->source) BPT_TRY(bpt_encoder_write_constants(e->source, program, sinusoids));
     if (e->pieces.group_columns != BPT_NO_VALUE) BPT_TRY(write_group_columns(e, program));
+    for (int i = 0; i < BPT_OWN_INPUTS; ++i)
+        if (e->own[i].constant) BPT_TRY(bpt_program_write(program, e->own[i].value, e->own[i].data));
     return e->in.positions != BPT_NO_VALUE && e->n ? write_positions(e, program, sinusoids, NULL) : BPT_OK;
 }
 
@@ -49,6 +51,7 @@ bpt_status_t bpt_encoder_write(const bpt_encoder_t *e, bpt_program_t *program, b
     BPT_TRY(bpt_program_write(program, e->in.ngrams.ranges, side->bag_ranges));
     BPT_TRY(bpt_program_write(program, e->in.lengths, side->lengths));
     if (e->in.positions != BPT_NO_VALUE && !e->n) BPT_TRY(write_positions(e, program, sinusoids, batch));
-    for (int i = 0; i < BPT_OWN_INPUTS; ++i) BPT_TRY(bpt_program_write(program, e->own[i].value, e->own[i].data));
+    for (int i = 0; i < BPT_OWN_INPUTS; ++i)
+        if (!e->own[i].constant) BPT_TRY(bpt_program_write(program, e->own[i].value, e->own[i].data));
     return bpt_program_write(program, e->in.rng, rng);
 }

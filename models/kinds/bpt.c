@@ -2,7 +2,7 @@
 #include "models/blocks/interval_layers.h"
 #include "models/blocks/split_layers.h"
 
-static const char *const keys[] = {"k", "rule", "d_ff", "dropout_hidden", "match_layers", NULL};
+static const char *const keys[] = {"k", "rule", "d_ff", "ffn", "dropout_hidden", "match_layers", NULL};
 
 static bpt_intervals_t intervals(const bpt_model_config_t *config, int64_t n) {
     return (bpt_intervals_t){
@@ -26,6 +26,7 @@ const bpt_kind_spec_t bpt_kind_bpt = {
     .pool = BPT_POOL_ROOT,
     .positions = BPT_POSITIONS_RELATIVE,
     .levels = true,
+    .rotary = true,
     .intervals = intervals,
     .rel_levels = bpt_kind_levels_of_tree,
     .layers = &bpt_interval_layers,

@@ -76,6 +76,8 @@ bpt_status_t bpt_kind_check_pool(const bpt_kind_spec_t *kind, bpt_pool_t pool) {
 }
 
 bpt_status_t bpt_kind_check_positions(const bpt_kind_spec_t *kind, bpt_positions_t positions) {
+    if (positions == BPT_POSITIONS_ROTARY && !kind->rotary)
+        return bpt_fail(BPT_ERR_USAGE, "model %s has no rotary positions; choose another --positions", kind->name);
     if (positions != BPT_POSITIONS_RELATIVE || kind->rel_levels) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE, "model %s has no relative positions; choose positions absolute, sinusoidal or none", kind->name);
 }

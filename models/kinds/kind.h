@@ -36,6 +36,7 @@ typedef struct {
     bpt_model_kind_t decoder;   // this kind writes their translations
     bool scaled_embedding;      // embeddings of tokens are multiplied by sqrt(d_model), as by Vaswani et al. 2017
     bool plain_embedding;       // tokens enter the first layer as they are, after dropout; else through a LayerNorm
+    bool rotary;                // its queries and keys can be rotated by their positions
     bool levels;                // relative positions are those of nodes of a tree (side, level, place); else distances in tokens
     bool dense;                 // where `intervals` is NULL: each token reads all others of its text
     bool packed;                // its graph is tables over any rows: batches without padding inside (bpt/batch.h) suit it best

@@ -1,7 +1,7 @@
 // SegTree-Transformer (Ye et al. 2019): the minimal disjoint cover of the sequence.
 #include "models/blocks/interval_layers.h"
 
-static const char *const keys[] = {"span_self", "d_ff", "dropout_hidden", NULL};
+static const char *const keys[] = {"span_self", "d_ff", "ffn", "dropout_hidden", NULL};
 
 static bpt_intervals_t intervals(const bpt_model_config_t *config, int64_t n) {
     return (bpt_intervals_t){
@@ -25,6 +25,7 @@ const bpt_kind_spec_t bpt_kind_segtree = {
     .pool = BPT_POOL_ROOT,
     .positions = BPT_POSITIONS_RELATIVE,
     .levels = true,
+    .rotary = true,
     .intervals = intervals,
     .rel_levels = bpt_kind_levels_of_tree,
     .layers = &bpt_interval_layers,

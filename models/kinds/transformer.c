@@ -2,7 +2,7 @@
 // reads it.
 #include "models/blocks/interval_layers.h"
 
-static const char *const keys[] = {"attention", "window", "tail", "d_ff", "dropout_hidden", "match_layers", NULL};
+static const char *const keys[] = {"attention", "window", "tail", "d_ff", "ffn", "dropout_hidden", "match_layers", NULL};
 
 static const bpt_intervals_kind_t graphs[] = {[BPT_ATTENTION_DENSE] = BPT_INTERVALS_DENSE,
                                               [BPT_ATTENTION_WINDOW] = BPT_INTERVALS_WINDOW,
@@ -40,6 +40,7 @@ const bpt_kind_spec_t bpt_kind_transformer = {
     .pools = 1u << BPT_POOL_ROOT | 1u << BPT_POOL_MEAN | 1u << BPT_POOL_MAX,
     .pool = BPT_POOL_ROOT,
     .positions = BPT_POSITIONS_ABSOLUTE,
+    .rotary = true,
     .intervals = intervals,
     .rel_levels = rel_levels,
     .layers = &bpt_interval_layers,

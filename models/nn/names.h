@@ -33,7 +33,8 @@
 #define BPT_NAME_ATTN_NORM "attn_norm"
 #define BPT_NAME_FC1 "ffn.fc1.weight"  // [d_ff, d_model]
 #define BPT_NAME_FC1_BIAS "ffn.fc1.bias"
-#define BPT_NAME_FC2 "ffn.fc2.weight"  // [d_model, d_ff]
+#define BPT_NAME_GATE "ffn.gate.weight"  // [d_ff, d_model], swiglu, which has no biases
+#define BPT_NAME_FC2 "ffn.fc2.weight"    // [d_model, d_ff]
 #define BPT_NAME_FC2_BIAS "ffn.fc2.bias"
 #define BPT_NAME_FFN_NORM "ffn_norm"
 

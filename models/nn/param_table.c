@@ -44,8 +44,8 @@ void bpt_param_table_vector(bpt_param_table_t *t, bpt_param_sort_t sort, int64_t
     add(t, sort, &(bpt_param_t){.rank = 1, .shape = {columns}}, prefix, name, "");
 }
 
-void bpt_param_table_norm(bpt_param_table_t *t, int64_t d, const char *prefix, const char *name) {
+void bpt_param_table_norm(bpt_param_table_t *t, int64_t d, bool biases, const char *prefix, const char *name) {
     const bpt_param_t shape = {.rank = 1, .shape = {d}};
     add(t, (bpt_param_sort_t){.group = BPT_GROUP_NO_DECAY, .init = BPT_INIT_ONE}, &shape, prefix, name, BPT_NAME_NORM_GAMMA);
-    add(t, (bpt_param_sort_t){.group = BPT_GROUP_NO_DECAY, .init = BPT_INIT_ZERO}, &shape, prefix, name, BPT_NAME_NORM_BETA);
+    if (biases) add(t, (bpt_param_sort_t){.group = BPT_GROUP_NO_DECAY, .init = BPT_INIT_ZERO}, &shape, prefix, name, BPT_NAME_NORM_BETA);
 }

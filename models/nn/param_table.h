@@ -31,6 +31,7 @@ bpt_param_sort_t bpt_param_hidden(int64_t rows, int64_t columns);  // the same: 
 void bpt_param_table_matrix(bpt_param_table_t *table, bpt_param_sort_t sort, int64_t rows, int64_t columns, const char *prefix,
                             const char *name);
 void bpt_param_table_vector(bpt_param_table_t *table, bpt_param_sort_t sort, int64_t columns, const char *prefix, const char *name);
-void bpt_param_table_norm(bpt_param_table_t *table, int64_t columns, const char *prefix, const char *name);
+// The gains of a LayerNorm, and its biases.
+void bpt_param_table_norm(bpt_param_table_t *table, int64_t columns, bool biases, const char *prefix, const char *name);
 
 #endif

@@ -29,6 +29,7 @@ static const char *const lines[] = {
     "gather_grad dy=f32 ids=u32[64] dtable=f32[100,32] indices=zipf",
     "scatter destination=f32[100,32] ids=u32[64]",
     "add_rows row=3 rows=64 b=f32[10,32]",
+    "rotary head_dim=16 columns=64 x=f32[10,96]",
     "segment kind=max rows=64 x=f32[64,32] ranges=u32[3,2] place",
     "segment_grad kind=mean rows=64 dy=f32[3,32] ranges=u32[3,2]",
     "tree_values heads=2 head_dim=8 kv=f32[31,32] weight=f32[16,2] vertical=f32[4,4] horizontal=f32[4,4] trees=u32[1,4]",

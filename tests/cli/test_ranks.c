@@ -185,7 +185,8 @@ static void train_shared(int ranks, const char *backend, const char *name, const
 static void ranks_that_share_sequences_compute_what_one_process_does(void **state) {
     (void)state;
     static const char *const models[] = {"--k 2 --steps 50", "--k 3 --rule reference --layers 3 --recompute --steps 50",
-                                         "--k 2 --positions absolute --accumulate 2 --steps 50"};
+                                         "--k 2 --positions absolute --accumulate 2 --steps 50",
+                                         "--k 2 --positions rotary --norm rms --ffn swiglu --steps 20"};
     for (size_t i = 0; i < BPT_COUNT(models); ++i) {
         train_shared(1, "cpu", "alone", models[i]);
         for (int ranks = 2; ranks <= 4; ranks += 2) {

@@ -408,6 +408,55 @@ static void sign_is_the_gradient_of_abs(void **state) {
     test_data_destroy(&x), test_data_destroy(&g);
 }
 
+// x s(x): the gradient multiplies by the slope at the input.
+static void swish_slope_is_the_gradient_of_swish(void **state) {
+    (void)state;
+    const bpt_shape_t shape = bpt_shape2(5, 6);
+    test_case_t forward, gradient;
+    test_data_t x, g;
+    test_case_init(&forward, BPT_OP_POINTWISE);
+    set_steps(&forward.call.attrs.pointwise, 1, (const bpt_pointwise_step_t[]){{BPT_POINTWISE_SWISH}});
+    test_in(&forward, 0, BPT_F32, shape, TEST_UNIFORM, -4, 4);
+    test_out(&forward, 0, BPT_F32, shape);
+    create_quantised(&forward, &x);
+    test_case_init(&gradient, BPT_OP_POINTWISE);
+    set_steps(&gradient.call.attrs.pointwise, 1, (const bpt_pointwise_step_t[]){{BPT_POINTWISE_SWISH_SLOPE, 1}});
+    test_in(&gradient, 0, BPT_F32, shape, TEST_UNIFORM, -1, 1);
+    test_in(&gradient, 1, BPT_F32, shape, TEST_PREPARED, 0, 0);
+    test_out(&gradient, 0, BPT_F32, shape);
+    test_data_create(&gradient, &g);
+    memcpy(g.in[1], x.in[0], test_operand_bytes(&gradient.call.in[1]));
+    test_must_execute(test_ref_device(), &gradient, &g);
+    const float *const weights[BPT_MAX_OUTPUTS] = {g.in[0]};
+    check_gradient(&forward, &x, weights, 0, g.out[0]);
+    test_data_destroy(&x), test_data_destroy(&g);
+}
+
+// The gradient of a rotation is the rotation back, whatever the angles are (here: any numbers), and of columns that stay the identity.
+static void inverse_is_the_gradient_of_rotary(void **state) {
+    (void)state;
+    enum { ROWS = 4, HEAD = 6, TURNED = 12, COLUMNS = 15 };
+    for (int inverse = 0; inverse < 2; ++inverse) {
+        test_case_t forward, gradient;
+        test_data_t x, g;
+        test_case_t *const both[] = {&forward, &gradient};
+        for (int i = 0; i < 2; ++i) {
+            test_case_init(both[i], BPT_OP_ROTARY);
+            both[i]->call.attrs.rotary = (bpt_rotary_attrs_t){HEAD, TURNED, inverse != i};
+            test_in(both[i], 0, BPT_F32, bpt_shape2(ROWS, COLUMNS), TEST_UNIFORM, -1, 1);
+            test_in(both[i], 1, BPT_F32, bpt_shape2(ROWS, HEAD), i ? TEST_PREPARED : TEST_UNIFORM, -1, 1);
+            test_out(both[i], 0, BPT_F32, bpt_shape2(ROWS, COLUMNS));
+        }
+        create_quantised(&forward, &x);
+        test_data_create(&gradient, &g);
+        memcpy(g.in[1], x.in[1], test_operand_bytes(&gradient.call.in[1]));
+        test_must_execute(test_ref_device(), &gradient, &g);
+        const float *const weights[BPT_MAX_OUTPUTS] = {g.in[0]};
+        check_gradient(&forward, &x, weights, 0, g.out[0]);
+        test_data_destroy(&x), test_data_destroy(&g);
+    }
+}
+
 // y = op(A) op(B) + bias: dA and dB are products of dy with the other factor, for every transposition.
 static void product_gradients_are_products(void **state) {
     (void)state;
@@ -473,6 +522,8 @@ int main(void) {
         cmocka_unit_test(tree_values_gradients_match_differences),
         cmocka_unit_test(segment_gradients_match_differences),
         cmocka_unit_test(sign_is_the_gradient_of_abs),
+        cmocka_unit_test(swish_slope_is_the_gradient_of_swish),
+        cmocka_unit_test(inverse_is_the_gradient_of_rotary),
         cmocka_unit_test(mask_is_the_gradient_of_bias_relu_and_dropout),
         cmocka_unit_test(product_gradients_are_products),
         cmocka_unit_test(every_gradient_op_was_held_against_differences),

@@ -60,6 +60,43 @@ static void layernorm_of_one_row(void **state) {
     test_data_destroy(&data);
 }
 
+// Two heads of two pairs each, and a column that stays: pair 0 by a quarter of a turn, pair 1 by the angle of (0.6, 0.8).
+static void rotary_of_one_row(void **state) {
+    (void)state;
+    for (int inverse = 0; inverse < 2; ++inverse) {
+        test_case_t c;
+        test_data_t data;
+        test_case_init(&c, BPT_OP_ROTARY);
+        c.call.attrs.rotary = (bpt_rotary_attrs_t){.head_dim = 4, .columns = 8, .inverse = inverse};
+        test_in(&c, 0, BPT_F32, bpt_shape2(1, 9), TEST_PREPARED, 0, 0);
+        test_in(&c, 1, BPT_F32, bpt_shape2(1, 4), TEST_PREPARED, 0, 0);
+        test_out(&c, 0, BPT_F32, bpt_shape2(1, 9));
+        test_data_create(&c, &data);
+        put(data.in[0], 9, (const float[]){1, 10, 2, 0, 3, 0, 4, 5, 7});
+        put(data.in[1], 4, (const float[]){0, 0.6f, 1, 0.8f});
+        test_must_execute(test_ref_device(), &c, &data);
+        const float there[] = {-2, 6, 1, 8, -4, -4, 3, 3, 7}, back[] = {2, 6, -1, -8, 4, 4, -3, 3, 7};
+        for (int i = 0; i < 9; ++i) assert_near((double)((const float *)data.out[0])[i], (double)(inverse ? back : there)[i]);
+        test_data_destroy(&data);
+    }
+}
+
+static void swish_of_some_numbers(void **state) {
+    (void)state;
+    test_case_t c;
+    test_data_t data;
+    test_case_init(&c, BPT_OP_POINTWISE);
+    c.call.attrs.pointwise = (bpt_pointwise_attrs_t){.n_steps = 1, .step = {{BPT_POINTWISE_SWISH}}};
+    test_in(&c, 0, BPT_F32, bpt_shape1(5), TEST_PREPARED, 0, 0);
+    test_out(&c, 0, BPT_F32, bpt_shape1(5));
+    test_data_create(&c, &data);
+    put(data.in[0], 5, (const float[]){0, 1, -1, 20, -200});
+    test_must_execute(test_ref_device(), &c, &data);
+    const double expected[] = {0, 0.731058578630005, -0.268941421369995, 19.9999999587769, 0};
+    for (int i = 0; i < 5; ++i) assert_near((double)((const float *)data.out[0])[i], expected[i]);
+    test_data_destroy(&data);
+}
+
 static void rmsnorm_of_one_row(void **state) {
     (void)state;
     test_case_t c;
@@ -396,6 +433,8 @@ int main(void) {
         cmocka_unit_test(product_of_two_matrices),
         cmocka_unit_test(layernorm_of_one_row),
         cmocka_unit_test(rmsnorm_of_one_row),
+        cmocka_unit_test(rotary_of_one_row),
+        cmocka_unit_test(swish_of_some_numbers),
         cmocka_unit_test(cross_entropy_of_equal_logits_is_log_of_the_vocabulary),
         cmocka_unit_test(smoothed_cross_entropy_by_hand),
         cmocka_unit_test(segments_by_hand),

@@ -26,6 +26,12 @@ CASES = {
     "lm-window-word": ("lm", "word", "--model transformer --d-ff 24 --context 20 --attention window --window 3 --positions relative"),
     "lm-sparse-byte": ("lm", "byte", "--model transformer --d-ff 24 --context 24 --attention sparse --stride 5 --tail 2 "
                        "--positions sinusoidal --embed-scale"),
+    "lm-bpt-modern": ("lm", "byte", "--model bpt --d-ff 24 --k 2 --context 24 --positions rotary --norm rms --ffn swiglu"),
+    "lm-dense-modern": ("lm", "word", "--model transformer --d-ff 24 --context 20 --positions rotary --norm rms --ffn swiglu"),
+    "classify-bpt-modern": ("classify", "word", "--model bpt --d-ff 24 --k 2 --positions rotary --norm rms --ffn swiglu"),
+    "classify-dense-rotary": ("classify", "word", "--model transformer --d-ff 24 --positions rotary"),
+    "classify-star-rms": ("classify", "word", "--model star --head-dim 6 --max-positions 400 --norm rms"),
+    "tag-segtree-modern": ("tag", "word", "--model segtree --d-ff 24 --positions rotary --norm rms --ffn swiglu"),
     "classify-bpt": ("classify", "word", "--model bpt --d-ff 24 --k 2 --lower"),
     "classify-bpt-reference": ("classify", "word", "--model bpt --d-ff 24 --k 2 --rule reference --pool mean"),
     "classify-bpt-causal": ("classify", "word", "--model bpt --d-ff 24 --k 1 --causal --rule reference --truncate 9 --strip-punctuation"),

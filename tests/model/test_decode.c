@@ -11,6 +11,8 @@ static const struct {
     bpt_positions_t positions;
     bool reference_rule, span_self;
     int32_t layers, rel_levels;
+    bpt_norm_t norm;
+    bpt_ffn_t ffn;
 } variants[] = {
     {"bpt", .layers = 3, .rel_levels = 5},
     {"bpt, one layer", .layers = 1, .rel_levels = 5},
@@ -22,6 +24,10 @@ static const struct {
     {"dense, sinusoids", .model = BPT_MODEL_TRANSFORMER, .positions = BPT_POSITIONS_SINUSOIDAL, .layers = 2},
     {"bpt, sinusoids", .positions = BPT_POSITIONS_SINUSOIDAL, .layers = 2},
     {"dense, relative", .model = BPT_MODEL_TRANSFORMER, .layers = 2, .rel_levels = 5},
+    {"bpt, rotary, RMSNorm, SwiGLU", .positions = BPT_POSITIONS_ROTARY, .norm = BPT_NORM_RMS, .ffn = BPT_FFN_SWIGLU, .layers = 3},
+    {"segtree, rotary", .model = BPT_MODEL_SEGTREE, .positions = BPT_POSITIONS_ROTARY, .layers = 3},
+    {"dense, rotary, RMSNorm, SwiGLU", .model = BPT_MODEL_TRANSFORMER, .positions = BPT_POSITIONS_ROTARY, .norm = BPT_NORM_RMS,
+     .ffn = BPT_FFN_SWIGLU, .layers = 2},
     {"window, relative", .model = BPT_MODEL_TRANSFORMER, .attention = BPT_ATTENTION_WINDOW, .layers = 2, .rel_levels = 3},
 };
 static const char *const backends[] = {"ref", "cpu"};
@@ -49,6 +55,8 @@ static bpt_model_config_t config_of(size_t v) {
     c.span_self = variants[v].span_self;
     c.layers = variants[v].layers;
     c.rel_levels = variants[v].rel_levels;
+    c.norm = variants[v].norm;
+    c.ffn = variants[v].ffn;
     c.max_positions = 600;
     return c;
 }

@@ -9,7 +9,11 @@ typedef struct {
     bpt_pool_t pool;
     bool reference_rule, span_self, causal_classifier;
     int32_t layers;
+    bpt_norm_t norm;
+    bpt_ffn_t ffn;
 } variant_t;
+
+#define MODERN .positions = BPT_POSITIONS_ROTARY, .norm = BPT_NORM_RMS, .ffn = BPT_FFN_SWIGLU
 
 static const variant_t variants[] = {
     {.name = "bpt", .layers = 3},
@@ -28,6 +32,19 @@ static const variant_t variants[] = {
     {.name = "dense, sinusoids", .model = BPT_MODEL_TRANSFORMER, .positions = BPT_POSITIONS_SINUSOIDAL, .layers = 2},
     {.name = "segtree, spans read themselves", .model = BPT_MODEL_SEGTREE, .span_self = true, .layers = 2},
     {.name = "bpt, mean of tokens", .pool = BPT_POOL_MEAN, .layers = 3},
+    {.name = "bpt, RMSNorm", .layers = 2, .norm = BPT_NORM_RMS},
+    {.name = "bpt, SwiGLU", .layers = 2, .ffn = BPT_FFN_SWIGLU},
+    {.name = "bpt, rotary", .layers = 3, .positions = BPT_POSITIONS_ROTARY},
+    {.name = "bpt, rotary, one layer", .layers = 1, .positions = BPT_POSITIONS_ROTARY},
+    {.name = "bpt, all three, reference rule", MODERN, .reference_rule = true, .layers = 2},
+    {.name = "segtree, all three, spans read themselves", MODERN, .model = BPT_MODEL_SEGTREE, .span_self = true, .layers = 2},
+    {.name = "dense, all three", MODERN, .model = BPT_MODEL_TRANSFORMER, .layers = 2},
+    {.name = "window, rotary, mean of tokens",
+     .model = BPT_MODEL_TRANSFORMER,
+     .attention = BPT_ATTENTION_WINDOW,
+     .positions = BPT_POSITIONS_ROTARY,
+     .pool = BPT_POOL_MEAN,
+     .layers = 2},
     {.name = "dense, maximum of tokens", .model = BPT_MODEL_TRANSFORMER, .pool = BPT_POOL_MAX, .layers = 1},
 };
 
@@ -40,6 +57,8 @@ static bpt_model_config_t config_of(const variant_t *v, bpt_task_t task) {
     c.reference_rule = v->reference_rule;
     c.span_self = v->span_self;
     c.layers = v->layers;
+    c.norm = v->norm;
+    c.ffn = v->ffn;
     if (v->causal_classifier) c.causal = true;
     return c;
 }
@@ -350,7 +369,7 @@ static void roots_of_few_layers_are_those_of_many(void **state) {
             assert_ok(bpt_runner_set(many, params->items[i].name, x));
         }
         for (int32_t layer = layers; layer < c.layers; ++layer)
-            for (size_t i = 0; i < BPT_COUNT(last); ++i) {
+            for (size_t i = 0; i < BPT_COUNT(last) - (c.ffn == BPT_FFN_SWIGLU); ++i) {  // which has no bias
                 snprintf(name, sizeof name, "layers.%d.%s", layer, last[i]);
                 assert_ok(bpt_runner_set(many, name, zeros));
             }

@@ -17,15 +17,17 @@ typedef struct {
     bool reference_rule;
     bpt_dtype_t precision;
     float tolerance;  // of the largest logit
+    bpt_positions_t positions;
 } variant_t;
 
 static const variant_t variants[] = {
-    {"k 1", "cpu", 1, 3, false, BPT_F32, 1e-4f},
-    {"k 1, reference", "ref", 1, 2, false, BPT_F32, 1e-4f},
-    {"one layer", "cpu", 1, 1, false, BPT_F32, 1e-4f},
-    {"released code's rule", "cpu", 1, 3, true, BPT_F32, 1e-4f},
-    {"k 2, six layers", "cpu", 2, 6, false, BPT_F32, 1e-4f},
-    {"bf16", "ref", 1, 3, false, BPT_BF16, 0.03f},
+    {"k 1", "cpu", 1, 3, false, BPT_F32, 1e-4f, BPT_POSITIONS_RELATIVE},
+    {"k 1, reference", "ref", 1, 2, false, BPT_F32, 1e-4f, BPT_POSITIONS_RELATIVE},
+    {"one layer", "cpu", 1, 1, false, BPT_F32, 1e-4f, BPT_POSITIONS_RELATIVE},
+    {"released code's rule", "cpu", 1, 3, true, BPT_F32, 1e-4f, BPT_POSITIONS_RELATIVE},
+    {"k 2, six layers", "cpu", 2, 6, false, BPT_F32, 1e-4f, BPT_POSITIONS_RELATIVE},
+    {"rotary", "cpu", 1, 3, false, BPT_F32, 1e-4f, BPT_POSITIONS_ROTARY},
+    {"bf16", "ref", 1, 3, false, BPT_BF16, 0.03f, BPT_POSITIONS_RELATIVE},
 };
 
 static bpt_model_config_t config_of(const variant_t *v) {
@@ -34,6 +36,7 @@ static bpt_model_config_t config_of(const variant_t *v) {
     c.layers = v->layers;
     c.reference_rule = v->reference_rule;
     c.rel_levels = 11;
+    c.positions = v->positions;
     return c;
 }
 

@@ -9,7 +9,7 @@ typedef struct {
     bpt_model_kind_t model;
     bpt_pool_t pool;
     int32_t layers, match_layers;
-    bool absolute, untied, reference_rule;
+    bool absolute, untied, reference_rule, modern;
 } variant_t;
 
 static const variant_t variants[] = {
@@ -20,6 +20,8 @@ static const variant_t variants[] = {
     {.name = "bpt, roots of one layer", .task = BPT_TASK_CLASSIFY, .layers = 1},
     {.name = "bpt, mean of tokens", .task = BPT_TASK_CLASSIFY, .pool = BPT_POOL_MEAN, .layers = 2},
     {.name = "segtree", .model = BPT_MODEL_SEGTREE, .layers = 2},
+    {.name = "bpt, rotary, RMSNorm, SwiGLU", .layers = 3, .modern = true},
+    {.name = "bpt, the same, roots", .task = BPT_TASK_CLASSIFY, .layers = 3, .modern = true},
     {.name = "dense", .model = BPT_MODEL_TRANSFORMER, .layers = 2, .absolute = true},
 };
 
@@ -32,6 +34,7 @@ static bpt_model_config_t config_of(const variant_t *v) {
     c.heads = 4;
     if (v->untied) c.tied = false;
     if (v->absolute) c.positions = BPT_POSITIONS_ABSOLUTE;
+    if (v->modern) c.positions = BPT_POSITIONS_ROTARY, c.norm = BPT_NORM_RMS, c.ffn = BPT_FFN_SWIGLU;
     c.dropout_input = c.dropout_hidden = c.dropout_head = 0.2f;
     return c;
 }

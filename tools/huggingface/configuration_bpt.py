@@ -8,8 +8,8 @@ from transformers import PretrainedConfig
 
 # What a key is where the file is silent about it.
 DEFAULTS = dict(causal=False, rule="paper", span_self=False, attention="dense", window=0, stride=0, tail=0, rel_levels=0, max_positions=0,
-                embed_scale=False, tied=False, pool="root", ring=True, radical=True, classes=0, d_mlp=0, crf=False, dropout_input=0.0,
-                dropout_hidden=0.0, dropout_attention=0.0, dropout_head=0.0)
+                embed_scale=False, norm="layer", ffn="relu", tied=False, pool="root", ring=True, radical=True, classes=0, d_mlp=0,
+                crf=False, dropout_input=0.0, dropout_hidden=0.0, dropout_attention=0.0, dropout_head=0.0)
 
 
 class BptConfig(PretrainedConfig):

@@ -13,7 +13,7 @@ from transformers.modeling_outputs import BaseModelOutputWithPooling, CausalLMOu
 
 from .configuration_bpt import BptConfig
 from .crf_bpt import Crf
-from .graph_bpt import GRAPHS, relative_rows
+from .graph_bpt import GRAPHS, level_sizes, relative_rows
 
 LARGEST_GATHER = 1 << 24  # numbers of keys that are gathered at a time
 
@@ -26,6 +26,29 @@ def attend(q, k, v, ok, drop, extra=0):
     score = (torch.einsum("bqhd,bqwhd->bqhw", q, k) + extra) / math.sqrt(q.shape[-1])
     score = score.masked_fill(~ok[:, :, None], torch.finfo(score.dtype).min)
     return torch.einsum("bqhw,bqwhd->bqhd", drop(score.softmax(-1)), v).flatten(2)
+
+
+def norm(c):
+    """LayerNorm, or RMSNorm without mean and bias (Zhang and Sennrich 2019)."""
+    return nn.RMSNorm(c.d_model, eps=1e-5) if c.norm == "rms" else nn.LayerNorm(c.d_model)
+
+
+def rotate(x, positions):
+    """Rotary positions (Su et al. 2021): columns i and i + d / 2 of each head by the angle p / 10000^(2i / d). x [B, N, H, d], p [N]."""
+    pairs = x.shape[-1] // 2
+    angle = positions[:, None] * 10000 ** -(torch.arange(pairs, dtype=torch.float64, device=x.device) / pairs)
+    cosine, sine = (f(angle).to(x.dtype)[None, :, None] for f in (torch.cos, torch.sin))
+    a, b = x[..., :pairs], x[..., pairs:]
+    return torch.cat([a * cosine - b * sine, a * sine + b * cosine], -1)
+
+
+def node_positions(c, n, nodes, device):
+    """Of a token its index, of a span the mean of its tokens' (whether they are there or not), of a Transformer's node that reads all 0."""
+    tokens = torch.arange(n, dtype=torch.float64, device=device)
+    if c.model == "transformer":
+        return F.pad(tokens, (0, nodes - n))
+    levels = [torch.arange(size, dtype=torch.float64, device=device) * 2**j + (2**j - 1) / 2 for j, size in enumerate(level_sizes(n))]
+    return torch.cat(levels)[:nodes]
 
 
 class Attention(nn.Module):
@@ -51,8 +74,10 @@ class Attention(nn.Module):
             extra = torch.einsum("bqhd,rd->bqhr", q, self.rel_key.weight).gather(3, rows)
         return attend(q, k[:, keys], v[:, keys], ok, self.drop, extra)
 
-    def forward(self, x, graph):
+    def forward(self, x, graph, positions):
         q, k, v = (proj(x).unflatten(-1, (self.heads, -1)) for proj in (self.q_proj, self.k_proj, self.v_proj))
+        if positions is not None:
+            q, k = rotate(q, positions), rotate(k, positions)
         out = []
         for reads in graph.reads:
             count = reads.end - reads.first
@@ -62,15 +87,18 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """W_2 max(0, W_1 x + b_1) + b_2 (Vaswani et al. 2017, equation 2)."""
+    """W_2 max(0, W_1 x + b_1) + b_2 (Vaswani et al. 2017, equation 2), or W_2 (swish(W_g x) * W_1 x) (Shazeer 2020, SwiGLU)."""
 
     def __init__(self, c):
         super().__init__()
-        self.fc1, self.fc2 = nn.Linear(c.d_model, c.d_ff), nn.Linear(c.d_ff, c.d_model)
+        gated = c.ffn == "swiglu"
+        self.gate = nn.Linear(c.d_model, c.d_ff, bias=False) if gated else None
+        self.fc1, self.fc2 = nn.Linear(c.d_model, c.d_ff, bias=not gated), nn.Linear(c.d_ff, c.d_model, bias=not gated)
         self.drop = nn.Dropout(c.dropout_hidden)
 
     def forward(self, x):
-        return self.fc2(self.drop(F.relu(self.fc1(x))))
+        h = F.relu(self.fc1(x)) if self.gate is None else F.silu(self.gate(x)) * self.fc1(x)
+        return self.fc2(self.drop(h))
 
 
 class GraphLayer(nn.Module):
@@ -78,12 +106,12 @@ class GraphLayer(nn.Module):
 
     def __init__(self, c):
         super().__init__()
-        self.attn, self.attn_norm = Attention(c), nn.LayerNorm(c.d_model)
-        self.ffn, self.ffn_norm = FeedForward(c), nn.LayerNorm(c.d_model)
+        self.attn, self.attn_norm = Attention(c), norm(c)
+        self.ffn, self.ffn_norm = FeedForward(c), norm(c)
         self.drop = nn.Dropout(c.dropout_hidden)
 
-    def forward(self, x, graph):
-        x = self.attn_norm(x + self.drop(self.attn(x, graph)))
+    def forward(self, x, graph, positions):
+        x = self.attn_norm(x + self.drop(self.attn(x, graph, positions)))
         return self.ffn_norm(x + self.drop(self.ffn(x)))
 
 
@@ -98,8 +126,9 @@ class GraphStack(nn.ModuleList):
         n = x.shape[1]
         graph = self.graph(self.shape, n, lengths)
         x = F.pad(x, (0, 0, 0, graph.nodes - n))
+        positions = node_positions(self.shape, n, graph.nodes, x.device) if self.shape.positions == "rotary" else None
         for layer in self:
-            x = layer(x, graph)
+            x = layer(x, graph, positions)
         root = x[torch.arange(len(x), device=x.device), graph.roots] if graph.roots is not None else None
         return x[:, :n], root
 
@@ -126,7 +155,7 @@ class StarCycle(nn.Module):
     def __init__(self, c):
         super().__init__()
         self.ring, self.star = StarAttention(c), StarAttention(c)
-        self.ring_norm, self.star_norm = nn.LayerNorm(c.d_model), nn.LayerNorm(c.d_model)
+        self.ring_norm, self.star_norm = norm(c), norm(c)
         self.reads_ring, self.reads_relay = c.ring, c.radical
 
     def forward(self, h, relay, embedded, neighbours, there):
@@ -212,7 +241,7 @@ class BptPreTrainedModel(PreTrainedModel):
         self.embed = nn.Embedding(c.vocab, c.d_embed)
         self.embed_proj = nn.Linear(c.d_embed, c.d_model) if c.d_embed != c.d_model else None
         self.pos_embed = nn.Embedding(c.max_positions, c.d_model) if c.positions == "absolute" else None
-        self.embed_norm = nn.LayerNorm(c.d_model) if STACKS[c.model] is GraphStack else None
+        self.embed_norm = norm(c) if STACKS[c.model] is GraphStack else None
         self.drop = nn.Dropout(c.dropout_input)
         self.layers = STACKS[c.model](c)
 

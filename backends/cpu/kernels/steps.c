@@ -25,6 +25,11 @@ BINARY(add, x + a)
 BINARY(mul, x *a)
 BINARY(mask, vf_if(a != 0, x *c))
 BINARY(sign, vf_select(a > 0, x, vf_if(a < 0, -x)))
+BPT_INLINE vf slope_of_swish(vf z) {
+    const vf s = 1.0f / (1.0f + vf_exp(-z));
+    return s * (1.0f + z * (1.0f - s));
+}
+BINARY(swish_slope, x *slope_of_swish(a))
 
 static void scale(float *data, int64_t n, float c) {
     for (int64_t i = 0; i < n; ++i) data[i] *= c;
@@ -34,6 +39,13 @@ static void relu(float *data, int64_t n) {
 }
 static void absolute(float *data, int64_t n) {
     for (int64_t i = 0; i < n; ++i) data[i] = fabsf(data[i]);
+}
+
+static void swish(float *data, int64_t n) {
+    for (int64_t i = 0; i < n; i += BPT_LANES) {
+        const vf x = vf_read(data, BPT_F32, i, n - i);
+        vf_write(data, BPT_F32, i, n - i, x / (1.0f + vf_exp(-x)));
+    }
 }
 
 static void dropout(const bpt_cpu_steps_t *s, const bpt_pointwise_step_t *step, float *data, int64_t row, int64_t column, int64_t n) {
@@ -72,6 +84,8 @@ void BPT_KERNEL_NAME(steps)(const bpt_cpu_steps_t *s, float *data, int64_t row, 
         case BPT_POINTWISE_MASK: mask(data, arg, dtype, first, n, step->c); break;
         case BPT_POINTWISE_ABS: absolute(data, n); break;
         case BPT_POINTWISE_SIGN: sign(data, arg, dtype, first, n, 0); break;
+        case BPT_POINTWISE_SWISH: swish(data, n); break;
+        case BPT_POINTWISE_SWISH_SLOPE: swish_slope(data, arg, dtype, first, n, 0); break;
         case BPT_POINTWISE_DROPOUT:
             if (step->c > 0) dropout(s, step, data, row, column, n);
             break;

@@ -22,6 +22,12 @@ double bpt_ref_steps(const bpt_host_run_t *run, const bpt_pointwise_attrs_t *ste
             x = sign > 0 ? x : sign < 0 ? -x : 0;
             break;
         }
+        case BPT_POINTWISE_SWISH: x /= 1 + exp(-x); break;
+        case BPT_POINTWISE_SWISH_SLOPE: {
+            const double z = bpt_ref_in(run, step->arg, i), sigmoid = 1 / (1 + exp(-z));
+            x *= sigmoid * (1 + z * (1 - sigmoid));
+            break;
+        }
         case BPT_POINTWISE_DROPOUT: x *= bpt_ref_dropout_at(run, step->c, step->uid, row, column); break;
         }
     }

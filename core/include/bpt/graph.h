@@ -71,6 +71,7 @@ BPT_API bpt_value_t bpt_mul_scalar(bpt_graph_t *g, bpt_value_t a, bpt_value_t sc
 BPT_API bpt_value_t bpt_scale(bpt_graph_t *g, bpt_value_t a, float factor);
 BPT_API bpt_value_t bpt_relu(bpt_graph_t *g, bpt_value_t a);
 BPT_API bpt_value_t bpt_abs(bpt_graph_t *g, bpt_value_t a);
+BPT_API bpt_value_t bpt_swish(bpt_graph_t *g, bpt_value_t a);
 
 // Where random numbers of a program come from. row_keys may be BPT_NO_VALUE when p is 0 everywhere.
 typedef struct {
@@ -101,6 +102,8 @@ BPT_API bpt_value_t bpt_rmsnorm(bpt_graph_t *g, bpt_value_t x, bpt_value_t resid
 BPT_API bpt_value_t bpt_gather(bpt_graph_t *g, bpt_value_t table, bpt_value_t ids);
 BPT_API void bpt_scatter(bpt_graph_t *g, bpt_value_t destination, bpt_value_t x, bpt_value_t ids);
 BPT_API bpt_value_t bpt_add_rows(bpt_graph_t *g, bpt_value_t a, bpt_value_t b, int64_t row, int64_t rows);
+// Rotary position embedding (ops.h) of the heads in the first `columns` columns of x [R,C]; angles f32 [R,head_dim].
+BPT_API bpt_value_t bpt_rotary(bpt_graph_t *g, bpt_value_t x, bpt_value_t angles, int32_t head_dim, int64_t columns);
 // The parts' rows one behind the other, as `dtype`: [sum of their rows, columns]. Costs nothing where a part is made for it: its node then
 // writes into the result; other parts (inputs, states, views of some rows, parts of two joins) are copied.
 enum { BPT_MAX_PARTS = BPT_MAX_INPUTS };

@@ -61,6 +61,8 @@ static inline int64_t bpt_shape_rows(const bpt_shape_t *s) {
 //   DROPOUT      dropout with rate c; element = column, row = the op's row, stream = uid << 8
 //   ABS          x = |x|
 //   SIGN         x = in[arg] > 0 ? x : in[arg] < 0 ? -x : 0   (gradient of ABS through its input; at 0 it is 0)
+//   SWISH        x = x s(x) with s(x) = 1 / (1 + exp(-x))   (Ramachandran et al. 2017; also called SiLU)
+//   SWISH_SLOPE  x *= s(z) (1 + z (1 - s(z))) with z = in[arg]   (gradient of SWISH through its input)
 typedef enum {
 #define BPT_POINTWISE_STEP(number, id, name, operand, constant, rounding) BPT_POINTWISE_##id = number,
 #include "bpt/steps.def"
@@ -137,6 +139,16 @@ static inline bool bpt_norm_is_centred(bpt_op_t op) { return op == BPT_OP_LAYERN
 typedef struct {
     int64_t row, rows;  // rows = R
 } bpt_rows_attrs_t;
+
+// rotary: in 0 x F [R,C], 1 angles f32 [R,head_dim] = cosines, then sines of the angles of head_dim / 2 pairs; out F [R,C]. Of the first
+//   `columns` columns, which are heads side by side, columns i and i + head_dim / 2 of each head are a pair, (a, b), and become
+//   (a cos - b sin, a sin + b cos) (Su et al. 2021, with the pairs of GPT-NeoX and LLaMA); with `inverse` they are rotated back. The other
+//   columns stay. out may share x's storage.
+typedef struct {
+    int32_t head_dim;  // even
+    int64_t columns;   // a multiple of it
+    bool inverse;
+} bpt_rotary_attrs_t;
 
 // segment: in 0 x F [R,d], 1 ranges u32 [B,2] = begin, end of rows, of which those from R on do not exist. out 0 y F [B,d] = the sum, the
 //   mean or, column by column, the largest of the range's rows; zero where there are none. 1 place u32 [B,d] (MAX only; absent when
@@ -303,6 +315,7 @@ typedef union {
     bpt_matmul_attrs_t matmul;
     bpt_layernorm_attrs_t layernorm;
     bpt_rows_attrs_t rows;
+    bpt_rotary_attrs_t rotary;
     bpt_segment_attrs_t segment;
     bpt_tree_values_attrs_t tree_values;
     bpt_attention_attrs_t attention;

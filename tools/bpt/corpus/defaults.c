@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "bpt/log.h"
+#include "models/config/params_of.h"
 #include "models/train/schedule.h"
 #include "models/train/trainer.h"
 #include "tools/bpt/corpus/readers.h"
@@ -35,7 +36,7 @@ void cli_defaults_model(cli_options_t *o, int64_t examples) {
         if (given(o, sizes[i])) return;
     m->layers = 1;
     m->d_model = m->d_embed = 128;
-    m->d_ff = 4 * m->d_model;
+    m->d_ff = bpt_model_default_d_ff(m);
     if (m->d_mlp && !given(o, "d-mlp")) m->d_mlp = m->d_model;
     if (!given(o, "dropout-input")) m->dropout_input = 0.6f;
     if (!given(o, "dropout-head")) m->dropout_head = 0.5f;

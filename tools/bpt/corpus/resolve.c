@@ -7,6 +7,7 @@
 #include "models/config/config_json.h"
 #include "models/config/config_keys.h"
 #include "models/config/config_names.h"
+#include "models/config/params_of.h"
 #include "models/kinds/kind.h"
 #include "models/train/schedule.h"
 #include "tools/bpt/corpus/readers.h"
@@ -81,7 +82,7 @@ static bpt_status_t fill_model(cli_options_t *o) {
     const bpt_task_spec_t *task = bpt_task_of(m);
     const cli_reader_t *reader = cli_reader_of(m);
     const bool vectors = o->data.vectors.count != 0;
-    if (!m->d_ff) m->d_ff = 4 * m->d_model;
+    if (!m->d_ff) m->d_ff = bpt_model_default_d_ff(m);
     if (!m->dec_layers && bpt_task_sides(task) == 2) m->dec_layers = m->layers;
     if (!m->d_embed && !vectors) m->d_embed = m->d_model;  // with vectors: their width, when the file is read
     if (open_choice(o, "causal")) m->causal = task->causal;

@@ -108,7 +108,7 @@ static void build_pointwise(net_t *n, int variant) {
     const bpt_value_t sum = bpt_add(n->g, bpt_mul(n->g, wrt[0], wrt[1]), bpt_scale(n->g, wrt[0], 0.5f));
     const bpt_value_t moved = bpt_mul_scalar(n->g, bpt_add_row(n->g, sum, row), scalar);
     const bpt_value_t kept = bpt_dropout(n->g, bpt_relu(n->g, moved), 0.25f, random_source(n, ROWS));
-    const bpt_value_t y = bpt_add(n->g, kept, bpt_abs(n->g, sum));
+    const bpt_value_t y = bpt_add(n->g, bpt_swish(n->g, kept), bpt_abs(n->g, sum));
     result(n, "pointwise", sum);
     result(n, "pointwise", y);
     differentiate(n, "pointwise", y, wrt, 2);
@@ -161,6 +161,15 @@ static void build_rows(net_t *n, int variant) {
     result(n, "add_rows", bpt_add_rows(n->g, x, matrix(n, n->type, 7, n->d), 3, ROWS));
     result(n, "column_sum", bpt_column_sum(n->g, x));
     result(n, "square_sum", bpt_square_sum(n->g, vector(n, ROWS * n->d)));
+}
+
+static void build_rotary(net_t *n, int variant) {
+    (void)variant;
+    const int32_t head_dim = n->d < 8 ? 2 : 4;
+    const bpt_value_t x = matrix(n, n->type, ROWS, n->d);
+    const bpt_value_t y = bpt_rotary(n->g, x, matrix(n, BPT_F32, ROWS, head_dim), head_dim, head_dim * (n->d / head_dim / 2 + 1));
+    result(n, "rotary", y);
+    differentiate(n, "rotary", y, &x, 1);
 }
 
 static void build_segment(net_t *n, int variant) {
@@ -321,6 +330,7 @@ static const struct {
     {"gather", build_gather, 0, true},
     {"scatter", build_scatter, 0, false},
     {"rows and sums", build_rows, 0, false},
+    {"rotary", build_rotary, 0, false},
     {"sums of segments", build_segment, BPT_SEGMENT_SUM, false},
     {"means of segments", build_segment, BPT_SEGMENT_MEAN, false},
     {"largest of segments", build_segment, BPT_SEGMENT_MAX, false},
