@@ -1,6 +1,6 @@
 // As attention_block_grad.cl says, with g = w (f dy . v - D) and the scale where sums leave the fragments: g, weights, and the sums of entries
 // (`onto` [entry][rows of the block]) are f16.
-#include "cl/attention/fragment_products.h"
+#include "cl/attention/fragment_queries.h"
 #define EDGE_GRADIENT(i) by_fours[KEY_FOURS + (i)]
 #define PUT_ENTRY(i, sum) PUT_FOUR_HALVES(onto, i, sum)
 #include "cl/attention/four_rows_grad.h"
@@ -49,8 +49,7 @@ KERNEL_BEGIN
     for (uint unit = group.first_unit; unit < group.end_unit; ++unit) {
         const block_t block = block_of(PASS, unit);
         BARRIER;
-        set_block(PASS, g, block);
-        BARRIER;
+        open_block(PASS, g, block);
         if (KEY_SUMS != 0u) put_key_ranges(PASS, block);
         const int begin = first_place(PASS, block), list_end = end_place(PASS, block);
         stage_queries(PASS, head);

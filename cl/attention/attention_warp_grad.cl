@@ -90,12 +90,7 @@ KERNEL_BEGIN
     for (uint unit = first_unit; unit < end_unit; ++unit) {
         const block_t block = block_of(PASS, unit);
         BARRIER;
-        set_rows(PASS, g, block);
-        BARRIER;
-        set_unions(PASS, g, block);
-        BARRIER;
-        start_ranges(PASS, block.n_ranges);
-        BARRIER;
+        open_block(PASS, g, block);
         if (KEY_SUMS != 0u)
             for (int r = TO_INT(LOCAL_ID); r <= block.n_ranges; r += TO_INT(WG))
                 put_key_range(PASS, block, r, r < block.n_ranges ? range_begin[r] : 0, range_start[r]);

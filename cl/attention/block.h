@@ -22,9 +22,9 @@ FUNCTION int end_place(CONTEXT, block_t block) {
     return p.parts > 1u ? min(TO_INT(block.part + 1u) * p.part_nodes, end) : end;
 }
 
-// What the block's rows read: by index arithmetic, or by a table of ranges.
-#if defined(TABLES)
-#include "cl/attention/table_block.h"
+// What the block's rows read: queries by index arithmetic; rows of a table, or keys of a rule.
+#if defined(TABLES) || defined(KEY_RULES)
+#include "cl/attention/range_block.h"
 #else
 #include "cl/attention/rule_block.h"
 #endif

@@ -11,9 +11,9 @@
     L(uint, own_row, ROWS_PER_TILE) L(uint, own_source, ROWS_PER_TILE)                                            \
     L(int, list_range, KEYS_PER_STEP) L(uint, list_row, KEYS_PER_STEP) L(uint, list_code, KEYS_PER_STEP)              \
     L(uint, edges, KEYS_PER_STEP * ROWS_PER_TILE / 4u) L(int, entry_row, ENTRIES)
-// The same over tables of ranges (table_block.h).
-#define TABLE_BLOCK_LOCALS(L)                                                                                         \
-    RANGE_LOCALS_OF(L, RANGES) L(int4, union_of, RANGES) L(int, row_range, 2 * RANGES)                                \
+// The same of rows of either side (range_block.h), which have so many ranges.
+#define RANGE_BLOCK_LOCALS(L, row_ranges)                                                                                        \
+    RANGE_LOCALS_OF(L, RANGES) L(int4, union_of, RANGES) L(int, row_range, 2u * (row_ranges))                                \
     L(uint, own_row, ROWS_PER_TILE) L(uint, own_source, ROWS_PER_TILE)                                                \
     L(int, list_range, KEYS_PER_STEP) L(uint, list_row, KEYS_PER_STEP) L(uint, list_code, KEYS_PER_STEP)              \
     L(uint, edges, KEYS_PER_STEP * ROWS_PER_TILE / 4u)

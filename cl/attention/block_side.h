@@ -3,59 +3,15 @@
 // both sides an edge is own x . other x and own y . other y, and the block's sums are over g and other x, for keys also over w f and other y.
 // Rows come from a table (TABLES), of either side (constant KEYS), or are keys of a graph that a rule makes (KEY_RULES).
 #include "cl/attention/four_rows.h"
-
-// Where a head begins in x and in y of a row, of either side; a row that is not stored is zero, and reads the first one meanwhile.
-FUNCTION uint place_of(CONTEXT, uint row, bool is_key, uint head) {
-    OPEN
-    return (row == NO_ROW ? 0u : row) * (is_key ? key_stride(PASS) : query_stride(PASS)) + (is_key ? key_offset(PASS) : 0u) + head * p.head_dim;
-}
-FUNCTION uint place_beside(CONTEXT, uint row, bool is_key, uint head) {
-    OPEN
-    return is_key ? place_of(PASS, row, true, head + p.heads) : ((row == NO_ROW ? 0u : row) * p.heads + head) * p.head_dim;
-}
+#include "cl/attention/sides.h"
 #ifdef KEY_RULES
 #include "cl/attention/key_edges.h"
 #else
-// The row of the other side at place t of the step, in x and in y; the products of edges with it; where the sums of a row go.
+// The row of the other side at place t of the step, in x and in y; the products of edges with it.
 FUNCTION uint source_of_place(CONTEXT, block_t block, uint t) { return row_of_place(PASS, t); }
 FUNCTION uint upper_of_place(CONTEXT, block_t block, uint t) { return row_of_place(PASS, t); }
 FUNCTION float4 product_of_edges(CONTEXT, int4 g, block_t block, codes_t codes, uint j, uint t, float4 product, uint head) { return product; }
-FUNCTION uint sums_place(CONTEXT, block_t block, uint row, uint place, uint head) { return place; }
-FUNCTION void put_number(CONTEXT, uint place, float x) {
-    OPEN
-    STORE(result, place, x);
-}
 #endif
-FUNCTION float4 statistics_of(CONTEXT, bool of_dots, uint head) {
-    OPEN
-    float4 four = zero4();
-    UNROLL for (uint i = 0u; i < 4u; ++i) {
-        const uint row = own_row[4u * FOUR + i], at = (row == NO_ROW ? 0u : row) * p.heads + head;
-        const float x = row == NO_ROW ? 0.0f : of_dots ? AT(dots, at) : AT(lse, at);
-        four = FLOAT4(i == 0u ? x : four.x, i == 1u ? x : four.y, i == 2u ? x : four.z, i == 3u ? x : four.w);
-    }
-    return four;
-}
-// As dropped_edges, where the block's rows are keys and those of the list queries.
-FUNCTION uint dropped_queries(CONTEXT, uint head, uint n_rows) {
-    OPEN
-    uint bits = 0u;
-    if (p.threshold == 0u) return bits;
-    for (uint t = SIXTEENTH * KEYS_PER_ITEM; t < min((SIXTEENTH + 1u) * KEYS_PER_ITEM, n_rows); ++t) {
-        const uint row = 2u * node_row_of_place(PASS, t), key0 = AT(row_keys, row), key1 = AT(row_keys, row + 1u);
-        for (uint i = 0u; i < 4u; ++i) {
-            const uint own = own_row[4u * FOUR + i];
-            if (dropout_bits(code_of_node(PASS, own == NO_ROW ? 0u : own), key0, key1, p.uid << 8 | head, AT(rng, 0u), AT(rng, 1u)) < p.threshold)
-                bits |= 1u << (8u * i + t - SIXTEENTH * KEYS_PER_ITEM);
-        }
-    }
-    return bits;
-}
-FUNCTION void put_columns(CONTEXT, uint place, uint c, float4 x) {
-    OPEN
-    UNROLL for (uint j = 0u; j < 4u; ++j)
-        if (c + j < p.head_dim) put_number(PASS, place + c + j, number_of(x, j));
-}
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
     const bool is_key = KEYS != 0u;

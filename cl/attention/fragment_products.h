@@ -21,6 +21,11 @@
         array[(i) / 2u][(i) % 2u * 2u + 1u] = HALVES(number.z, number.w); \
     }
 
+#if defined(TABLES) || defined(KEY_RULES)
+FUNCTION void set_entries(CONTEXT, place_t at, int n_ranges, int first, int end) {}
+FUNCTION uint count_entries() { return 0u; }
+FUNCTION void stage_entries(CONTEXT, uint first, uint n_entries) {}
+#else
 // The table rows of the step's entries; behind them their number.
 FUNCTION void set_entries(CONTEXT, place_t at, int n_ranges, int first, int end) {
     OPEN
@@ -32,29 +37,7 @@ FUNCTION void set_entries(CONTEXT, place_t at, int n_ranges, int first, int end)
     }
 }
 FUNCTION uint entry_row(uint e) { return TO_UINT(part_of(entry_rows[e / 4u], e % 4u)); }
-
-// The step with places first .. end - 1, which begins `at`: its list and its entries, for all items, and the codes of the item's edges.
-FUNCTION codes_t begin_step(CONTEXT, int4 g, block_t block, place_t at, int first, int end) {
-    OPEN
-    set_list(PASS, g, block.sequence, at, first, end);
-    set_entries(PASS, at, block.n_ranges, first, end);
-    return edge_codes(PASS, g, block, at, first, end);
-}
 FUNCTION uint count_entries() { return TO_UINT(entry_rows[ENTRIES / 4u].x); }
-
-// A head of the step's keys (value 0) or values (1); zero behind the last, and where there are none.
-FUNCTION void stage_nodes(CONTEXT, uint n_keys, uint value, uint head) {
-    OPEN
-    for (uint i = LOCAL_ID; i < STEP_KEYS * EIGHTS; i += WG) {
-        const uint t = i / EIGHTS, e = i % EIGHTS;
-        uint4 x = UINT4(0u, 0u, 0u, 0u);
-        if (t < n_keys) {
-            const uint row = row_of_place(PASS, t);
-            if (row != NO_ROW) x = EIGHT(kv, node_place(PASS, row, value, head) + 8u * e);
-        }
-        staged[t * LINE + e] = x;
-    }
-}
 // The step's entries from one on.
 FUNCTION void stage_entries(CONTEXT, uint first, uint n_entries) {
     OPEN
@@ -65,14 +48,23 @@ FUNCTION void stage_entries(CONTEXT, uint first, uint n_entries) {
         staged[t * LINE + e] = x;
     }
 }
-FUNCTION void stage_queries(CONTEXT, uint head) {
+#endif
+
+// What the block's rows read.
+FUNCTION void open_block(CONTEXT, int4 g, block_t block) {
+#if defined(TABLES) || defined(KEY_RULES)
+    set_row_ranges(PASS, g, block);
+    BARRIER;
+#endif
+    set_block(PASS, g, block);
+    BARRIER;
+}
+// The step with places first .. end - 1, which begins `at`: its list and its entries, for all items, and the codes of the item's edges.
+FUNCTION codes_t begin_step(CONTEXT, int4 g, block_t block, place_t at, int first, int end) {
     OPEN
-    for (uint i = LOCAL_ID; i < ROWS_PER_TILE * EIGHTS; i += WG) {
-        const uint u = i / EIGHTS, e = i % EIGHTS, row = own_source[u];
-        uint4 x = UINT4(0u, 0u, 0u, 0u);
-        if (row != NO_ROW) x = EIGHT(q, row * query_stride(PASS) + head * p.head_dim + 8u * e);
-        query[u * LINE + e] = x;
-    }
+    set_list(PASS, g, block.sequence, at, first, end);
+    set_entries(PASS, at, block.n_ranges, first, end);
+    return edge_codes(PASS, g, block, at, first, end);
 }
 
 // to [row][row of the block by fours], from `first` on, = the first `count` staged rows times the block's rows.

@@ -9,10 +9,6 @@ FUNCTION uint upper_of_place(CONTEXT, block_t block, uint t) {
     OPEN
     return (p.calls & CALL_ROOTS) != 0u ? block.sequence : node_row_of_place(PASS, t);
 }
-FUNCTION int node_of_row(CONTEXT, block_t block, uint row) {
-    OPEN
-    return row < p.leaf_rows ? TO_INT(row) - TO_INT(block.sequence) * p.n : p.n + TO_INT(row - p.leaf_rows - block.sequence * p.other);
-}
 // q . (k + r) of the edges of the item's key j, at place t of the step, from q . k.
 FUNCTION float4 product_of_edges(CONTEXT, int4 g, block_t block, codes_t codes, uint j, uint t, float4 product, uint head) {
     OPEN
@@ -34,17 +30,4 @@ FUNCTION float4 product_of_edges(CONTEXT, int4 g, block_t block, codes_t codes, 
                       dot4(own, COLUMNS_OF(rel, TO_UINT(max(entry[3], 0)) * p.head_dim, c, p.head_dim)));
     }
     return add4(product, FLOAT4(entry[0] < 0 ? 0.0f : sum.x, entry[1] < 0 ? 0.0f : sum.y, entry[2] < 0 ? 0.0f : sum.z, entry[3] < 0 ? 0.0f : sum.w));
-}
-// Where the sums of a row of the block go, whose x is at `place`.
-FUNCTION uint sums_place(CONTEXT, block_t block, uint row, uint place, uint head) {
-    OPEN
-    const uint node = TO_UINT(node_of_row(PASS, block, row) - p.first_node);
-    return p.parts > 1u ? ((block.sequence * p.n_nodes + node) * p.parts + block.part) * 2u * p.heads * p.head_dim + head * p.head_dim : place;
-}
-FUNCTION void put_number(CONTEXT, uint place, float x) {
-    OPEN
-    if (p.parts > 1u)
-        AT(partial, place) = x;
-    else
-        STORE(result, place, x);
 }

@@ -47,3 +47,13 @@ FUNCTION uint code_of_node(CONTEXT, uint row) {
     OPEN
     return AT(row_keys, 2u * row);
 }
+FUNCTION int node_of_row(CONTEXT, block_t block, uint row) {
+    OPEN
+    return row < p.leaf_rows ? TO_INT(row) - TO_INT(block.sequence) * p.n : p.n + TO_INT(row - p.leaf_rows - block.sequence * p.other);
+}
+// Where a head of the partial sums of a row of the block begins, of a list in several parts: [key and part][dk, dv][d].
+FUNCTION uint key_part_place(CONTEXT, block_t block, uint row, uint head) {
+    OPEN
+    const uint node = TO_UINT(node_of_row(PASS, block, row) - p.first_node);
+    return ((block.sequence * p.n_nodes + node) * p.parts + block.part) * 2u * p.heads * p.head_dim + head * p.head_dim;
+}

@@ -7,6 +7,30 @@
 #define COLUMNS_64 ((MOST_COLUMNS + 63u) / 64u)  // and by 64
 #define MIX_STRIDE (ENTRIES + 4u)                // from row to row of the block, of numbers for each entry
 
+// What the block's rows read, as one list.
+FUNCTION void open_block(CONTEXT, int4 g, block_t block) {
+    OPEN
+    set_rows(PASS, g, block);
+    BARRIER;
+    set_unions(PASS, g, block);
+    BARRIER;
+    start_ranges(PASS, block.n_ranges);
+    BARRIER;
+}
+// The step's list and edges, from place `first` on.
+FUNCTION void open_step(CONTEXT, int4 g, block_t block, int first, uint n_nodes, uint n_filled) {
+    OPEN
+    BARRIER;
+    set_list(PASS, g, block, first, n_nodes, n_filled);
+    BARRIER;
+#ifndef WITHOUT_ENTRIES
+    set_entries(PASS, block.n_ranges);
+    BARRIER;
+#endif
+    set_edges(PASS, g, block, first, n_nodes, n_filled);
+    BARRIER;
+}
+
 // A head of rows GROUP and GROUP + 8 of the block as a left operand, eight columns of every 32.
 struct head_rows_t {
     uint4 row[2][DEPTHS];
@@ -108,7 +132,7 @@ FUNCTION void add_columns(CONTEXT, float4 *sums, uint column, uint4 weights, con
 FUNCTION void add_products(CONTEXT, head_sums_t &sums, uint4 weights, const void *x, const uint *place) {
     UNROLL for (uint b = 0u; b < COLUMNS_64; ++b) add_columns(PASS, sums.v[b], 64u * b, weights, x, place);
 }
-#ifdef TABLES
+#ifdef WITHOUT_ENTRIES
 FUNCTION void mix_entries(CONTEXT, float *to, const head_rows_t &query, uint n_entries) {}
 #else
 // Where the row of an entry begins.

@@ -8,12 +8,7 @@ KERNEL_BEGIN
     const uint head = GROUP_ID % head_turns * ALL_WARPS + OWN_WARP;
     const bool works = head < p.heads;
     const block_t block = block_of(PASS, GROUP_ID / head_turns);
-    set_rows(PASS, g, block);
-    BARRIER;
-    set_unions(PASS, g, block);
-    BARRIER;
-    start_ranges(PASS, block.n_ranges);
-    BARRIER;
+    open_block(PASS, g, block);
     const int end = end_place(PASS, block);
 
     const head_rows_t query = queries_of(PASS, works ? head : 0u);
@@ -23,13 +18,7 @@ KERNEL_BEGIN
 
     for (int first = first_place(PASS, block); first < end; first += TO_INT(KEYS_PER_STEP)) {
         const uint n_nodes = min(KEYS_PER_STEP, TO_UINT(end - first)), n_filled = (n_nodes + KEYS - 1u) / KEYS * KEYS;
-        BARRIER;
-        set_list(PASS, g, block, first, n_nodes, n_filled);
-        BARRIER;
-        set_entries(PASS, block.n_ranges);
-        BARRIER;
-        set_edges(PASS, g, block, first, n_nodes, n_filled);
-        BARRIER;
+        open_step(PASS, g, block, first, n_nodes, n_filled);
         if (!works) continue;
         mix_entries(PASS, own_mix, query, count_entries(PASS, block.n_ranges));
         WARP_BARRIER;

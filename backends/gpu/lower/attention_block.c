@@ -49,10 +49,13 @@ static bpt_gpu_kernel_t kernel_of(const bpt_attention_block_t *b, bool back) {
 }
 
 // The kernels have the same parameters and bindings, and most of their constants.
-#define SAME(name)                                                                         \
-    _Static_assert((int)attention_block_##name == (int)attention_block_grad_##name &&      \
-                       (int)attention_block_##name == (int)attention_fragment_##name &&    \
-                       (int)attention_block_##name == (int)attention_fragment_grad_##name, \
+#define SAME(name)                                                                          \
+    _Static_assert((int)attention_block_##name == (int)attention_block_grad_##name &&       \
+                       (int)attention_block_##name == (int)attention_fragment_##name &&     \
+                       (int)attention_block_##name == (int)attention_fragment_grad_##name && \
+                       (int)attention_block_##name == (int)attention_fragment_table_##name && \
+                       (int)attention_block_##name == (int)attention_fragment_side_##name && \
+                       (int)attention_block_##name == (int)attention_fragment_keys_##name,  \
                    "the kernels of blocks differ in what they share")
 SAME(ROWS_PER_TILE);
 SAME(RANGES);
@@ -64,7 +67,10 @@ _Static_assert(sizeof(attention_block_params_t) == sizeof(attention_fragment_par
                    sizeof(attention_block_grad_params_t) == sizeof(attention_fragment_grad_params_t) &&
                    (int)attention_block_partial == (int)attention_fragment_partial &&
                    (int)attention_block_grad_key_lists == (int)attention_fragment_grad_key_lists &&
-                   (int)attention_fragment_SUBGROUPS == (int)attention_fragment_grad_SUBGROUPS,
+                   (int)attention_fragment_SUBGROUPS == (int)attention_fragment_grad_SUBGROUPS &&
+                   (int)attention_fragment_SUBGROUPS == (int)attention_fragment_table_SUBGROUPS &&
+                   (int)attention_fragment_SUBGROUPS == (int)attention_fragment_side_SUBGROUPS &&
+                   (int)attention_fragment_SUBGROUPS == (int)attention_fragment_keys_SUBGROUPS,
                "the kernels of blocks differ in what they share");
 
 static void set_constants(const bpt_attention_problem_t *a, const bpt_attention_block_t *b, uint32_t *constants) {
@@ -85,12 +91,12 @@ static void set_constants(const bpt_attention_problem_t *a, const bpt_attention_
     constants[attention_fragment_SUBGROUPS] = BPT_ATTENTION_BLOCK_ITEMS / units->subgroup;
 }
 
-static bool fits(const bpt_attention_problem_t *a, const bpt_attention_block_t *b, bool back) {
+static bool fits(const bpt_attention_problem_t *a, const bpt_attention_block_t *b, bpt_gpu_kernel_t kernel) {
     const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
     uint32_t constants[BPT_GPU_MAX_CONSTANTS] = {0};
     set_constants(a, b, constants);
     return b->entries <= BPT_ATTENTION_CODED_ENTRIES &&
-           bpt_gpu_kernels[kernel_of(b, back)].local_bytes(BPT_ATTENTION_BLOCK_ITEMS, constants) <=
+           bpt_gpu_kernels[kernel].local_bytes(BPT_ATTENTION_BLOCK_ITEMS, constants) <=
                (uint64_t)bpt_min(limits->local_bytes, b->by_fragments ? MOST_FRAGMENT_LOCAL : MOST_LOCAL);
 }
 
@@ -128,7 +134,7 @@ static bpt_attention_block_t block_of(const bpt_attention_problem_t *a, bool by_
         b.part = bpt_lower_attention_part(a) / step * step;
         b.rounds = rounds_of(a, &b);
         const int64_t most_rounds = a->l->device->api->limits.max_loops;
-        if (fits(a, &b, back) && (!most_rounds || b.rounds < most_rounds)) break;
+        if (fits(a, &b, kernel_of(&b, back)) && (!most_rounds || b.rounds < most_rounds)) break;
     }
     return b;
 }
@@ -146,6 +152,23 @@ bpt_attention_block_t bpt_lower_attention_fragments(const bpt_attention_problem_
     return has_blocks(a) && can_by_fragments(a) ? block_of(a, true, back) : (bpt_attention_block_t){0};
 }
 
+bpt_attention_block_t bpt_lower_attention_side_fragments(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel, uint32_t ranges,
+                                                         uint32_t most_keys) {
+    if (!can_by_fragments(a)) return (bpt_attention_block_t){0};
+    const uint32_t *size = a->l->device->tuning.other[BPT_PROBLEM_ATTENTION_FRAGMENTS].size;
+    const uint32_t keys = size[kernel == BPT_GPU_attention_fragment_table ? BPT_BLOCK_KEYS : BPT_BLOCK_KEYS_BACK];
+    bpt_attention_block_t b = {
+        .by_fragments = true, .ranges = ranges, .most_columns = (uint32_t)a->t->head_dim, .entries = ALIKE_ENTRIES};
+    for (b.keys_per_item = keys < most_keys ? keys : most_keys; b.keys_per_item > 0; --b.keys_per_item)
+        if (fits(a, &b, kernel)) return b;
+    return (bpt_attention_block_t){0};
+}
+
+void bpt_lower_attention_set_block(const bpt_attention_problem_t *a, const bpt_attention_block_t *b, bpt_kernel_call_t *k) {
+    k->group_size = BPT_ATTENTION_BLOCK_ITEMS;
+    set_constants(a, b, k->constants);
+}
+
 // Groups for a head.
 static int64_t pieces_of(const bpt_attention_problem_t *a, const bpt_attention_block_t *b) {
     return bpt_ceil_div(a->t->head_dim, b->most_columns);
@@ -155,8 +178,7 @@ void bpt_lower_attention_emit_block(const bpt_attention_problem_t *a, const bpt_
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, kernel_of(b, false));
     attention_block_params_t params = {BPT_ATTENTION_PARAMS(a), BPT_ATTENTION_BLOCK_PARAMS(a, piece)};
     if (a->out[1].present) params.calls |= CALL_LSE;
-    k.group_size = BPT_ATTENTION_BLOCK_ITEMS;
-    set_constants(a, b, k.constants);
+    bpt_lower_attention_set_block(a, b, &k);
     BPT_ATTENTION_INPUTS(k, a, attention_block);
     k.bindings[attention_block_result] = a->out[0];
     k.bindings[attention_block_lse] = a->out[1];
@@ -173,9 +195,8 @@ void bpt_lower_attention_emit_block_grad(const bpt_attention_problem_t *a, const
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, kernel_of(b, true));
     attention_block_grad_params_t params = {BPT_ATTENTION_PARAMS(a), BPT_ATTENTION_BLOCK_PARAMS(a, piece),
                                             BPT_ATTENTION_BLOCK_GRAD_PARAMS(a, shares, keys, index, first_head, heads)};
-    k.group_size = BPT_ATTENTION_BLOCK_ITEMS;
+    bpt_lower_attention_set_block(a, b, &k);
     BPT_ATTENTION_BLOCK_GRAD_CALL(k, a, attention_block_grad, piece, shares, keys);
-    set_constants(a, b, k.constants);
     k.constants[b->by_fragments ? attention_fragment_grad_KEY_SUMS : attention_block_grad_KEY_SUMS] = keys->heads > 0;
     k.flops = bpt_lower_attention_grad_flops(a, piece, shares, keys, heads);
     for (int64_t first = 0; first < units; first += step) {

@@ -18,6 +18,11 @@ typedef struct {
 bpt_attention_block_t bpt_lower_attention_block(const bpt_attention_problem_t *a, bool backward);
 // By fragments; whether that can be depends on where operands lie (bpt_lower_attention_either).
 bpt_attention_block_t bpt_lower_attention_fragments(const bpt_attention_problem_t *a, bool backward);
+// Of rows of either side, for attention_fragment_table, _side or _keys, which take at most so many of an item's keys at a time.
+bpt_attention_block_t bpt_lower_attention_side_fragments(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel, uint32_t ranges,
+                                                         uint32_t most_keys);
+// Constants and group of a call.
+void bpt_lower_attention_set_block(const bpt_attention_problem_t *a, const bpt_attention_block_t *block, bpt_kernel_call_t *k);
 void bpt_lower_attention_emit_block(const bpt_attention_problem_t *a, const bpt_attention_block_t *block,
                                     const bpt_attention_piece_t *piece);
 // The gradient of queries first_head .. of piece number `index`, and what its blocks leave for that of keys.

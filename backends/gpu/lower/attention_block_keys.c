@@ -2,6 +2,7 @@
 // (attention_key_sums.c): in large dense graphs, of roots, and of graphs whose queries go one by one.
 #include "backends/gpu/lower/attention_block_keys.h"
 #include "backends/gpu/lower/attention_block.h"
+#include "backends/gpu/lower/attention_warp.h"
 
 typedef bpt_attention_problem_t problem_t;
 typedef bpt_attention_block_keys_t block_t;
@@ -60,12 +61,52 @@ block_t bpt_lower_attention_block_keys(const problem_t *a) {
     return b;
 }
 
+#define SAME(name)                                                                            \
+    _Static_assert((int)attention_block_keys_##name == (int)attention_warp_keys_##name &&     \
+                       (int)attention_block_keys_##name == (int)attention_fragment_keys_##name, \
+                   "the kernels of keys differ in what they share")
+SAME(q);
+SAME(dy);
+SAME(partial);
+#undef SAME
+_Static_assert(sizeof(attention_block_keys_params_t) == sizeof(attention_warp_keys_params_t) &&
+                   sizeof(attention_block_keys_params_t) == sizeof(attention_fragment_keys_params_t),
+               "the kernels of keys differ in what they share");
+
+// Of the queries that have a gradient, those that are not stored are zero: kernels on matrix units read all of them.
+static bool has_units(const problem_t *a) {
+    return a->rel_rows == 0 && (a->t->queries == BPT_QUERIES_LEAVES || (a->t->queries == BPT_QUERIES_ALL && !a->t->zero_spans));
+}
+
+// On matrix units where operands lie for it: pieces, parts and scratch are the same. Returns the groups of a block.
+static int64_t choose_kernel(const problem_t *a, const block_t *b, bpt_kernel_call_t *k) {
+    const int64_t heads = a->t->heads;
+    const bool units = has_units(a);
+    const bpt_attention_warps_t warps = units ? bpt_lower_attention_key_warps(a, b->ranges) : (bpt_attention_warps_t){0};
+    const bpt_attention_block_t fragments =
+        units ? bpt_lower_attention_side_fragments(a, BPT_GPU_attention_fragment_keys, b->ranges, b->queries_per_item)
+              : (bpt_attention_block_t){0};
+    if (warps.warps) {
+        *k = bpt_lower_kernel(a->l, BPT_GPU_attention_warp_keys);
+        bpt_lower_attention_set_warps(&warps, k);
+        return bpt_ceil_div(heads, warps.warps);
+    }
+    if (fragments.keys_per_item) {
+        *k = bpt_lower_kernel(a->l, BPT_GPU_attention_fragment_keys);
+        bpt_lower_attention_set_block(a, &fragments, k);
+        return heads;
+    }
+    *k = bpt_lower_kernel(a->l, BPT_GPU_attention_block_keys);
+    k->group_size = BPT_ATTENTION_BLOCK_ITEMS;
+    set_constants(a, b, k->constants);
+    return heads * bpt_ceil_div(a->t->head_dim, COLUMNS);
+}
+
 void bpt_lower_attention_emit_block_keys(const problem_t *a, const block_t *b, const bpt_attention_piece_t *piece, const bpt_view_t *dots) {
-    bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_block_keys);
+    bpt_kernel_call_t k;
+    const int64_t of_block = choose_kernel(a, b, &k);
     attention_block_keys_params_t params = {BPT_ATTENTION_PARAMS(a), BPT_ATTENTION_BLOCK_PARAMS(a, piece),
                                             .first_node = (int32_t)piece->first, .n_nodes = (uint32_t)piece->nodes};
-    k.group_size = BPT_ATTENTION_BLOCK_ITEMS;
-    set_constants(a, b, k.constants);
     BPT_ATTENTION_INPUTS(k, a, attention_block_keys);
     k.bindings[attention_block_keys_dy] = a->in[8];
     k.bindings[attention_block_keys_lse] = a->in[9];
@@ -73,5 +114,5 @@ void bpt_lower_attention_emit_block_keys(const problem_t *a, const block_t *b, c
     k.bindings[attention_block_keys_result] = a->out[a->t->packed ? 0 : 1];
     k.bindings[attention_block_keys_partial] = piece->partial;
     k.flops = piece->edges * (double)a->d * 10;
-    bpt_lower_emit(a->l, &k, &params, a->batch * piece->tiles * piece->parts * a->t->heads * bpt_ceil_div(a->t->head_dim, COLUMNS));
+    bpt_lower_emit(a->l, &k, &params, a->batch * piece->tiles * piece->parts * of_block);
 }

@@ -1,8 +1,6 @@
 // Which rows of a table go by blocks. The host does not see the tables, only bounds of their rows (bpt_table_side_t), so it leaves to rows
 // what these say to share nothing; a block's own ranges decide the rest (cl/attention/table_rows.h).
 #include "backends/gpu/lower/attention_table_block.h"
-#include "backends/gpu/lower/attention_block.h"
-#include "backends/gpu/lower/attention_warp.h"
 
 typedef bpt_attention_problem_t problem_t;
 typedef bpt_attention_table_block_t block_t;
@@ -57,10 +55,12 @@ static bool can(const problem_t *a, const side_t *s) {
 // The kernels have the same parameters and number their constants, inputs and outputs alike.
 #define SAME(a, b) _Static_assert((int)(a) == (int)(b), "the kernels of tables differ in what they share")
 #define SAME_IN_BLOCKS(name) SAME(attention_block_table_##name, attention_block_side_##name)
-#define SAME_IN_ALL(name)                                            \
-    SAME_IN_BLOCKS(name);                                            \
-    SAME(attention_block_table_##name, attention_warp_table_##name); \
-    SAME(attention_block_table_##name, attention_warp_side_##name)
+#define SAME_IN_ALL(name)                                                \
+    SAME_IN_BLOCKS(name);                                                \
+    SAME(attention_block_table_##name, attention_warp_table_##name);     \
+    SAME(attention_block_table_##name, attention_warp_side_##name);      \
+    SAME(attention_block_table_##name, attention_fragment_table_##name); \
+    SAME(attention_block_table_##name, attention_fragment_side_##name)
 SAME_IN_BLOCKS(ROWS_PER_TILE);
 SAME_IN_BLOCKS(RANGES);
 SAME_IN_BLOCKS(MOST_COLUMNS);
@@ -74,13 +74,21 @@ SAME_IN_ALL(row_keys);
 SAME_IN_ALL(rng);
 SAME(attention_block_table_result, attention_warp_table_result);
 SAME(attention_block_table_lse, attention_warp_table_lse);
-SAME(attention_block_side_dy, attention_warp_side_dy);
-SAME(attention_block_side_lse, attention_warp_side_lse);
-SAME(attention_block_side_dots, attention_warp_side_dots);
-SAME(attention_block_side_result, attention_warp_side_result);
+SAME(attention_block_table_result, attention_fragment_table_result);
+SAME(attention_block_table_lse, attention_fragment_table_lse);
+#define SAME_IN_SIDES(name)                                        \
+    SAME(attention_block_side_##name, attention_warp_side_##name); \
+    SAME(attention_block_side_##name, attention_fragment_side_##name)
+SAME_IN_SIDES(dy);
+SAME_IN_SIDES(lse);
+SAME_IN_SIDES(dots);
+SAME_IN_SIDES(result);
 SAME(sizeof(attention_block_table_params_t), sizeof(attention_block_side_params_t));
 SAME(sizeof(attention_block_table_params_t), sizeof(attention_warp_table_params_t));
 SAME(sizeof(attention_block_table_params_t), sizeof(attention_warp_side_params_t));
+SAME(sizeof(attention_block_table_params_t), sizeof(attention_fragment_table_params_t));
+SAME(sizeof(attention_block_table_params_t), sizeof(attention_fragment_side_params_t));
+#undef SAME_IN_SIDES
 #undef SAME_IN_ALL
 #undef SAME_IN_BLOCKS
 #undef SAME
@@ -112,16 +120,17 @@ static bool fits(const problem_t *a, const side_t *s, const block_t *b, bool bac
 }
 
 static bpt_gpu_kernel_t kernel_by(const block_t *b, bool back) {
-    return b->warps ? (back ? BPT_GPU_attention_warp_side : BPT_GPU_attention_warp_table)
-                    : (back ? BPT_GPU_attention_block_side : BPT_GPU_attention_block_table);
+    return b->warps.warps               ? (back ? BPT_GPU_attention_warp_side : BPT_GPU_attention_warp_table)
+           : b->fragments.keys_per_item ? (back ? BPT_GPU_attention_fragment_side : BPT_GPU_attention_fragment_table)
+                                        : (back ? BPT_GPU_attention_block_side : BPT_GPU_attention_block_table);
 }
 
-// By warps where operands lie for it: which rows go by blocks does not depend on that, so that scratch is the same.
-static void choose_warps(const problem_t *a, bool of_key, bool back, block_t *b) {
-    const bpt_view_t *result = &a->out[of_key ? 1 : 0];
-    const bpt_attention_warps_t w = bpt_lower_attention_table_warps(a, result, kernel_by(&(block_t){.warps = 1}, back), b->slots);
-    b->warps = w.warps;
-    b->keys_per_step = w.keys_per_step;
+// On matrix units where operands lie for it: which rows go by blocks does not depend on that, so that scratch is the same.
+static void choose_units(const problem_t *a, bool of_key, bool back, block_t *b) {
+    b->warps = bpt_lower_attention_table_warps(a, &a->out[of_key ? 1 : 0], back ? BPT_GPU_attention_warp_side : BPT_GPU_attention_warp_table,
+                                               b->slots);
+    b->fragments = bpt_lower_attention_side_fragments(a, back ? BPT_GPU_attention_fragment_side : BPT_GPU_attention_fragment_table,
+                                                      BPT_ATTENTION_BLOCK * b->slots, b->keys_per_item);
 }
 
 // As few steps as there can be for rows in a text that no other one is beside, and in these as few keys that nobody reads.
@@ -141,21 +150,23 @@ block_t bpt_lower_attention_table_block(const problem_t *a) {
     const side_t s = side_of(a, false);
     const bool in_batches = a->in[10].present || a->out[1].present;
     block_t b = in_batches ? block_of(a, &s, false) : (block_t){0};
-    if (b.rows) choose_warps(a, false, false, &b);
+    if (b.rows) choose_units(a, false, false, &b);
     return b;
 }
 block_t bpt_lower_attention_table_side(const problem_t *a, bool of_key) {
     const side_t s = side_of(a, of_key);
     block_t b = block_of(a, &s, true);
-    if (b.rows) choose_warps(a, of_key, true, &b);
+    if (b.rows) choose_units(a, of_key, true, &b);
     return b;
 }
 
 static bpt_kernel_call_t kernel_of(const problem_t *a, const block_t *b, bool of_key, bool back) {
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, kernel_by(b, back));
     k.group_size = BPT_ATTENTION_BLOCK_ITEMS;
-    if (b->warps)
-        bpt_lower_attention_set_table_warps(a, b->warps, b->keys_per_step, b->slots, &k);
+    if (b->warps.warps)
+        bpt_lower_attention_set_warps(&b->warps, &k);
+    else if (b->fragments.keys_per_item)
+        bpt_lower_attention_set_block(a, &b->fragments, &k);
     else
         set_constants(a, b, back, k.constants);
     k.bindings[attention_block_table_q] = a->in[0];
@@ -178,10 +189,10 @@ static double flops(const problem_t *a, const side_t *s, const block_t *b, int e
     return (double)b->rows * (double)(edges > 0 ? bpt_min(edges, s->others) : s->others) * (double)a->d * each;
 }
 
-// A group has some heads, or so many columns of one.
+// A group has some heads, a head, or so many columns of one.
 static int64_t groups_of(const problem_t *a, const block_t *b, int64_t columns) {
-    const int64_t heads = a->t->heads, of_block = b->warps ? bpt_ceil_div(heads, b->warps) : heads * bpt_ceil_div(a->t->head_dim, columns);
-    return bpt_ceil_div(b->rows, BPT_ATTENTION_BLOCK) * of_block;
+    const int64_t heads = a->t->heads, pieces = b->fragments.keys_per_item ? 1 : bpt_ceil_div(a->t->head_dim, columns);
+    return bpt_ceil_div(b->rows, BPT_ATTENTION_BLOCK) * (b->warps.warps ? bpt_ceil_div(heads, b->warps.warps) : heads * pieces);
 }
 
 void bpt_lower_attention_emit_table_block(const problem_t *a, const block_t *b) {
@@ -203,7 +214,9 @@ void bpt_lower_attention_emit_table_side(const problem_t *a, bool of_key, const 
     attention_block_side_params_t params = {TABLE_PARAMS(a, b)};
     params.n = (int32_t)b->rows;
     params.leaf_rows = (uint32_t)b->rows;
-    k.constants[b->warps ? attention_warp_side_OF_KEYS : attention_block_side_KEYS] = of_key;
+    k.constants[b->warps.warps               ? attention_warp_side_OF_KEYS
+                : b->fragments.keys_per_item ? attention_fragment_side_KEYS
+                                             : attention_block_side_KEYS] = of_key;
     k.bindings[attention_block_side_dy] = a->in[8];
     k.bindings[attention_block_side_lse] = a->in[9];
     k.bindings[attention_block_side_dots] = *dots;

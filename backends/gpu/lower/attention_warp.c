@@ -26,7 +26,8 @@ static void set_constants(const bpt_attention_warps_t *w, uint32_t *constants) {
 #define SET(name, value)                                                                 \
     _Static_assert((int)attention_warp_##name == (int)attention_warp_grad_##name &&      \
                        (int)attention_warp_##name == (int)attention_warp_table_##name && \
-                       (int)attention_warp_##name == (int)attention_warp_side_##name,    \
+                       (int)attention_warp_##name == (int)attention_warp_side_##name &&  \
+                       (int)attention_warp_##name == (int)attention_warp_keys_##name,    \
                    "the kernels of warps differ in what they share");                    \
     constants[attention_warp_##name] = value
     SET(ROWS_PER_TILE, BPT_ATTENTION_BLOCK);
@@ -62,38 +63,37 @@ bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a
     return (bpt_attention_warps_t){0};
 }
 
-static bpt_attention_warps_t of_table(const bpt_attention_problem_t *a, uint32_t warps, uint32_t keys_per_step, uint32_t slots) {
-    return (bpt_attention_warps_t){.warps = warps,
-                                   .ranges = BPT_ATTENTION_BLOCK * slots,
-                                   .most_columns = (uint32_t)bpt_round_up(a->t->head_dim, 32),
-                                   .keys_per_step = keys_per_step,
-                                   .entries = NO_ENTRIES};
+// Rows of either side, which have no entries.
+static bpt_attention_warps_t of_side(const bpt_attention_problem_t *a, const bpt_view_t *result, bpt_gpu_kernel_t kernel, uint32_t ranges) {
+    if (!heads_fit(a, result)) return (bpt_attention_warps_t){0};
+    bpt_attention_warps_t w = {.ranges = ranges,
+                               .most_columns = (uint32_t)bpt_round_up(a->t->head_dim, 32),
+                               .keys_per_step = SHORT_STEP,
+                               .entries = NO_ENTRIES};
+    for (w.warps = blueprint_of(a)->size[BPT_WARPS_GROUP]; w.warps > 0; w.warps /= 2)
+        if ((w.warps == 1 || w.warps <= (uint32_t)a->t->heads) && fits(a, &w, kernel)) return w;
+    return (bpt_attention_warps_t){0};
 }
 
 bpt_attention_warps_t bpt_lower_attention_table_warps(const bpt_attention_problem_t *a, const bpt_view_t *result, bpt_gpu_kernel_t kernel,
                                                       uint32_t slots) {
-    if (!heads_fit(a, result)) return (bpt_attention_warps_t){0};
-    const uint32_t *size = blueprint_of(a)->size;
-    for (uint32_t warps = size[BPT_WARPS_GROUP]; warps > 0; warps /= 2) {
-        const bpt_attention_warps_t w = of_table(a, warps, SHORT_STEP, slots);
-        if ((warps == 1 || warps <= (uint32_t)a->t->heads) && fits(a, &w, kernel)) return w;
-    }
-    return (bpt_attention_warps_t){0};
+    return of_side(a, result, kernel, BPT_ATTENTION_BLOCK * slots);
 }
 
-void bpt_lower_attention_set_table_warps(const bpt_attention_problem_t *a, uint32_t warps, uint32_t keys_per_step, uint32_t slots,
-                                         bpt_kernel_call_t *k) {
-    const bpt_attention_warps_t w = of_table(a, warps, keys_per_step, slots);
-    k->group_size = warps * WARP;
-    set_constants(&w, k->constants);
+bpt_attention_warps_t bpt_lower_attention_key_warps(const bpt_attention_problem_t *a, uint32_t ranges) {
+    return of_side(a, &a->out[a->t->packed ? 0 : 1], BPT_GPU_attention_warp_keys, ranges);
+}
+
+void bpt_lower_attention_set_warps(const bpt_attention_warps_t *w, bpt_kernel_call_t *k) {
+    k->group_size = w->warps * WARP;
+    set_constants(w, k->constants);
 }
 
 void bpt_lower_attention_emit_warps(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, const bpt_attention_piece_t *piece) {
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_warp);
     attention_warp_params_t params = {BPT_ATTENTION_PARAMS(a), BPT_ATTENTION_BLOCK_PARAMS(a, piece)};
     if (a->out[1].present) params.calls |= CALL_LSE;
-    k.group_size = w->warps * WARP;
-    set_constants(w, k.constants);
+    bpt_lower_attention_set_warps(w, &k);
     BPT_ATTENTION_INPUTS(k, a, attention_warp);
     k.bindings[attention_warp_result] = a->out[0];
     k.bindings[attention_warp_lse] = a->out[1];
@@ -110,8 +110,7 @@ void bpt_lower_attention_emit_warps_grad(const bpt_attention_problem_t *a, const
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_warp_grad);
     attention_warp_grad_params_t params = {BPT_ATTENTION_PARAMS(a), BPT_ATTENTION_BLOCK_PARAMS(a, piece),
                                            BPT_ATTENTION_BLOCK_GRAD_PARAMS(a, shares, keys, index, first_head, heads)};
-    k.group_size = w->warps * WARP;
-    set_constants(w, k.constants);
+    bpt_lower_attention_set_warps(w, &k);
     BPT_ATTENTION_BLOCK_GRAD_CALL(k, a, attention_warp_grad, piece, shares, keys);
     k.constants[attention_warp_grad_KEY_SUMS] = keys->heads > 0;
     k.flops = bpt_lower_attention_grad_flops(a, piece, shares, keys, heads);

@@ -12,11 +12,13 @@ typedef struct {
 
 // For attention_warp or attention_warp_grad.
 bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel);
-// Over a table of so many slots, for attention_warp_table or attention_warp_side, and what they write; constants and group of a call.
+// Over a table of so many slots, for attention_warp_table or attention_warp_side, and what they write.
 bpt_attention_warps_t bpt_lower_attention_table_warps(const bpt_attention_problem_t *a, const bpt_view_t *result, bpt_gpu_kernel_t kernel,
                                                       uint32_t slots);
-void bpt_lower_attention_set_table_warps(const bpt_attention_problem_t *a, uint32_t warps, uint32_t keys_per_step, uint32_t slots,
-                                         bpt_kernel_call_t *k);
+// For attention_warp_keys, of keys that by each of so many ranges are read by some queries.
+bpt_attention_warps_t bpt_lower_attention_key_warps(const bpt_attention_problem_t *a, uint32_t ranges);
+// Constants and group of a call.
+void bpt_lower_attention_set_warps(const bpt_attention_warps_t *w, bpt_kernel_call_t *k);
 // The queries of a piece, by blocks.
 void bpt_lower_attention_emit_warps(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, const bpt_attention_piece_t *piece);
 
