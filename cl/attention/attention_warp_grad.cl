@@ -1,7 +1,10 @@
 // With weights w = exp(score - lse), dropout factors f and D = dots, g = w (f dy . v - D); dq = scale times the sum over the keys of g (k + rel),
 // drel[row] = sum over the edges of the row of g q scale; dk = scale times the sum over the queries of g q, dv of w f dy. An edge's g is added to
 // its row's entry in `onto`, so that both sums with the table are products over entries, not edges.
+#define KEYS 16u  // more would take registers that sums need
 #include "cl/attention/warp_block.h"
+#undef LEAST_ITEMS
+#define LEAST_ITEMS (MOST_COLUMNS > 32u ? 256u : 384u)
 #include "cl/attention/block_sums.h"
 
 // Entries of different ranges may have one row of the table. entry_turn: how many entries before have the same one.
@@ -27,17 +30,19 @@ FUNCTION void add_table_gradient(CONTEXT, const float *from, uint head, uint are
     for (uint e = 0u; e < n_entries; e += 16u) {
         const float *const near = from + PAIR * MIX_STRIDE + e + GROUP, *const far = near + 8u * MIX_STRIDE;
         const bool second = e + GROUP + 8u < n_entries, exists = e + GROUP < n_entries;
-        head_sums_t sums = zero_sums();
-        add_products(PASS, sums,
-                     make_uint4(pair_of(exists ? near[0] : 0.0f, exists ? near[MIX_STRIDE] : 0.0f),
-                                pair_of(second ? near[8] : 0.0f, second ? near[MIX_STRIDE + 8u] : 0.0f),
-                                pair_of(exists ? far[0] : 0.0f, exists ? far[MIX_STRIDE] : 0.0f),
-                                pair_of(second ? far[8] : 0.0f, second ? far[MIX_STRIDE + 8u] : 0.0f)),
-                     q, place);
-        UNROLL for (uint down = 0u; down < 2u; ++down) {
-            const uint entry = e + GROUP + 8u * down;
-            if (entry >= n_entries || entry_turn[entry] != turn) continue;
-            add_row(PASS, drel, area + TO_UINT(entry_row[entry]) * p.head_dim, sums, down, p.scale);
+        const uint4 weights = make_uint4(pair_of(exists ? near[0] : 0.0f, exists ? near[MIX_STRIDE] : 0.0f),
+                                         pair_of(second ? near[8] : 0.0f, second ? near[MIX_STRIDE + 8u] : 0.0f),
+                                         pair_of(exists ? far[0] : 0.0f, exists ? far[MIX_STRIDE] : 0.0f),
+                                         pair_of(second ? far[8] : 0.0f, second ? far[MIX_STRIDE + 8u] : 0.0f));
+        UNROLL for (uint b = 0u; b < COLUMNS_64; ++b) {
+            float4 sums[8];
+            zero_columns(sums);
+            add_columns(PASS, sums, 64u * b, weights, q, place);
+            UNROLL for (uint down = 0u; down < 2u; ++down) {
+                const uint entry = e + GROUP + 8u * down;
+                if (entry >= n_entries || entry_turn[entry] != turn) continue;
+                add_row(PASS, drel, area + TO_UINT(entry_row[entry]) * p.head_dim, 64u * b, sums, down, p.scale);
+            }
         }
     }
 }
@@ -68,7 +73,7 @@ FUNCTION void put_key_sums(CONTEXT, uint4 weights, uint head, uint row, uint t, 
     }
     UNROLL for (uint b = 0u; b < COLUMNS_64; ++b) {
         float4 sums[8];
-        UNROLL for (uint i = 0u; i < 8u; ++i) sums[i] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+        zero_columns(sums);
         add_columns(PASS, sums, 64u * b, of_nodes, of_value != 0u ? dy : q, place);
         UNROLL for (uint far = 0u; far < 2u; ++far) {
             const uint node = t + GROUP + 8u * far;
@@ -96,9 +101,6 @@ KERNEL_BEGIN
                 put_key_range(PASS, block, r, r < block.n_ranges ? range_begin[r] : 0, range_start[r]);
         const int end = end_place(PASS, block);
 
-        const head_rows_t query = queries_of(PASS, works ? head : 0u);
-        const head_rows_t upper =
-            block_rows(PASS, dy, upper_place(PASS, GROUP, works ? head : 0u), upper_place(PASS, GROUP + 8u, works ? head : 0u));
         head_sums_t sums = zero_sums();
         float log_sum[2], dot_sum[2];
         UNROLL for (uint far = 0u; far < 2u; ++far) {
@@ -119,10 +121,17 @@ KERNEL_BEGIN
             set_turns(PASS, n_entries);
             BARRIER;
             if (!works) continue;
+            // Read again for each step, so that they take no registers while the table's gradient is added; of wide heads for each KEYS.
+            head_rows_t query = queries_of(PASS, head);
+            head_rows_t upper = block_rows(PASS, dy, upper_place(PASS, GROUP, head), upper_place(PASS, GROUP + 8u, head));
             mix_entries(PASS, own_mix, query, n_entries);
             for (uint i = LANE; i < ROWS_PER_TILE * MIX_STRIDE; i += WARP) own_onto[i] = 0.0f;
             WARP_BARRIER;
             for (uint t = 0u; t < n_filled; t += KEYS) {
+                if (MOST_COLUMNS > 64u) {
+                    query = queries_of(PASS, head);
+                    upper = block_rows(PASS, dy, upper_place(PASS, GROUP, head), upper_place(PASS, GROUP + 8u, head));
+                }
                 float gradient[KEY_BLOCKS][4], kept_weight[KEY_BLOCKS][4];
                 UNROLL for (uint n = 0u; n < KEY_BLOCKS; ++n) {
                     const float4 s = dots_of(PASS, query, kv, node_place(PASS, t + 8u * n + GROUP, 0u, head));

@@ -1,8 +1,7 @@
 // What the kernels that take a block of queries by warps share: a warp's rows in registers, and its products with the nodes of a step.
 #include "cl/attention/block.h"
 #include "cl/attention/warp_rows.h"
-#define KEYS 32u                                 // that a warp takes at a time, in
-#define KEY_BLOCKS (KEYS / 8u)                   // blocks of eight
+#define KEY_BLOCKS (KEYS / 8u)                   // of eight: KEYS, which the kernel says, are those that a warp takes at a time
 #define DEPTHS (MOST_COLUMNS / 32u)              // columns of a head by 32
 #define COLUMNS_64 ((MOST_COLUMNS + 63u) / 64u)  // and by 64
 #define MIX_STRIDE (ENTRIES + 4u)                // from row to row of the block, of numbers for each entry
@@ -71,10 +70,12 @@ FUNCTION head_rows_t queries_of(CONTEXT, uint head) {
     OPEN
     return block_rows(PASS, q, query_place(PASS, GROUP, head), query_place(PASS, GROUP + 8u, head));
 }
+FUNCTION void zero_columns(float4 *sums) {
+    UNROLL for (uint i = 0u; i < 8u; ++i) sums[i] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+}
 FUNCTION head_sums_t zero_sums() {
     head_sums_t sums;
-    UNROLL for (uint b = 0u; b < COLUMNS_64; ++b)
-        UNROLL for (uint i = 0u; i < 8u; ++i) sums.v[b][i] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+    UNROLL for (uint b = 0u; b < COLUMNS_64; ++b) zero_columns(sums.v[b]);
     return sums;
 }
 // Rows GROUP and GROUP + 8 times a factor each.
@@ -99,17 +100,16 @@ FUNCTION void store_row(CONTEXT, uint dtype, void *x, uint place, const head_sum
             if (c < p.head_dim) store_eight(dtype, x, place + c, v);
         }
 }
-// The same, added to a row of f32 with a factor.
-FUNCTION void add_row(CONTEXT, float *x, uint place, const head_sums_t &sums, uint far, float factor) {
+// 64 columns of a row, added to a row of f32 with a factor.
+FUNCTION void add_row(CONTEXT, float *x, uint place, uint column, const float4 *sums, uint far, float factor) {
     OPEN
-    UNROLL for (uint b = 0u; b < COLUMNS_64; ++b)
-        UNROLL for (uint odd = 0u; odd < 2u; ++odd) {
-            const uint c = 64u * b + 8u * (PAIR + odd);
-            UNROLL for (uint i = 0u; i < 8u; ++i) {
-                const float4 four = sums.v[b][i];
-                if (c < p.head_dim) x[place + c + i] += factor * (far == 0u ? (odd == 0u ? four.x : four.y) : (odd == 0u ? four.z : four.w));
-            }
+    UNROLL for (uint odd = 0u; odd < 2u; ++odd) {
+        const uint c = column + 8u * (PAIR + odd);
+        UNROLL for (uint i = 0u; i < 8u; ++i) {
+            const float4 four = sums[i];
+            if (c < p.head_dim) x[place + c + i] += factor * (far == 0u ? (odd == 0u ? four.x : four.y) : (odd == 0u ? four.z : four.w));
         }
+    }
 }
 // Products of the block's rows with eight rows of a tensor; `place`: where row GROUP of these begins, NO_ROW: it is zero.
 FUNCTION float4 dots_of(CONTEXT, const head_rows_t &block, const void *x, uint place) {

@@ -1,7 +1,10 @@
 // The forward of a block by warps, by a rule or over a table (TABLES).
 // The items of a group list the nodes of a step together; then every warp multiplies for its own head, in registers, with no barrier: scores of
 // 32 keys, running softmax (largest score, sum of weights), weighted sum of values.
+#define KEYS 32u
 #include "cl/attention/warp_block.h"
+#undef LEAST_ITEMS
+#define LEAST_ITEMS (MOST_COLUMNS > 64u ? 256u : 512u)
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
     const uint head_turns = (p.heads + ALL_WARPS - 1u) / ALL_WARPS, columns = p.heads * p.head_dim;

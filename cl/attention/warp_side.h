@@ -1,6 +1,13 @@
 // A side of a block by warps. As block_side.h says of own and other rows, x and y; with g = w (f dy . v - D), and the scale where sums leave the
 // registers. Rows come from a table (TABLES), of either side (constant OF_KEYS), or are keys of a graph that a rule makes (KEY_RULES).
+#define KEYS 16u  // more would take registers that sums need
 #include "cl/attention/warp_block.h"
+#undef LEAST_ITEMS
+#ifdef KEY_RULES
+#define LEAST_ITEMS (MOST_COLUMNS > 32u ? 256u : 384u)
+#else
+#define LEAST_ITEMS (MOST_COLUMNS > 64u ? 256u : OF_KEYS != 0u ? 384u : 512u)
+#endif
 
 // Where a head begins in x or y (beside 1) of a row of either side, NO_ROW: there is none.
 FUNCTION uint side_place(CONTEXT, uint row, bool is_key, uint beside, uint head) {
@@ -32,8 +39,7 @@ KERNEL_BEGIN
 
     uint own[2];
     UNROLL for (uint far = 0u; far < 2u; ++far) own[far] = works ? own_row[GROUP + 8u * far] : NO_ROW;
-    const head_rows_t own_x = block_rows(PASS, own_tensor, side_place(PASS, own[0], is_key, 0u, head), side_place(PASS, own[1], is_key, 0u, head));
-    const head_rows_t own_y = block_rows(PASS, own_y_tensor, side_place(PASS, own[0], is_key, 1u, head), side_place(PASS, own[1], is_key, 1u, head));
+    head_rows_t own_x, own_y;
     head_sums_t sums_x = zero_sums(), sums_y = zero_sums();
     float log_sum[2] = {0.0f, 0.0f}, dot_sum[2] = {0.0f, 0.0f};  // of queries: of rows GROUP and GROUP + 8, or of columns PAIR and PAIR + 1
     if (!is_key)
@@ -47,6 +53,11 @@ KERNEL_BEGIN
         open_step(PASS, g, block, first, n_nodes, n_filled);
         if (!works) continue;
         for (uint t = 0u; t < n_filled; t += KEYS) {
+            if (MOST_COLUMNS > 64u || t == 0u) {  // of wide heads registers have no room for them beside all sums, so that they are read again
+                WARP_BARRIER;
+                own_x = block_rows(PASS, own_tensor, side_place(PASS, own[0], is_key, 0u, head), side_place(PASS, own[1], is_key, 0u, head));
+                own_y = block_rows(PASS, own_y_tensor, side_place(PASS, own[0], is_key, 1u, head), side_place(PASS, own[1], is_key, 1u, head));
+            }
             float gradient[KEY_BLOCKS][4], kept_weight[KEY_BLOCKS][4];
             UNROLL for (uint n = 0u; n < KEY_BLOCKS; ++n) {
                 const uint other = list_row[t + 8u * n + GROUP];

@@ -89,6 +89,8 @@ static const chosen_t chosen[] = {
     // Dense graphs so large that GPUs gather the gradient of keys by blocks of them, in one part and in several.
     {BPT_INTERVALS_DENSE, true, false, true, true, 1, 1, 18, 1100, 1, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
     {BPT_INTERVALS_DENSE, false, false, true, true, 1, 2, 80, 600, 2, BPT_QUERIES_ALL, 0, BPT_F16, 2},
+    {BPT_INTERVALS_DENSE, false, false, true, false, 1, 2, 64, 600, 2, BPT_QUERIES_ALL, 0.1f, BPT_F16, 2},  // on matrix units
+    {BPT_INTERVALS_DENSE, true, false, false, false, 1, 3, 48, 1100, 1, BPT_QUERIES_LEAVES, 0, BPT_BF16, 2},
 };
 
 enum {

@@ -102,7 +102,7 @@ static const struct {
     {SPREAD, 257, 1000, 4, 2, 20, 300, 0, F32, BY_HALVES},
     // Heads of 16 bits that matrix units take.
     {SEQUENCES, 100, 130, 3, 5, 64, 0, 0.1f, BF16},
-    {SEQUENCES, 97, 300, 3, 3, 128, 0, 0, F16},
+    {SEQUENCES, 97, 300, 3, 3, 128, 0, 0.1f, F16},
     {RING, 50, 107, 7, 2, 48, 0, 0.25f, F16, BY_WRITER},
     {TRIANGLE, 150, 150, 1, 2, 16, 0, 0, F16},
     {RING, 127, 257, 3, 3, 20, 0, 0, BF16, BY_WRITER},  // the last one: test_ref.c takes it

@@ -169,6 +169,8 @@ static bpt_status_t check_all(checkup_t *c) {
 static bpt_status_t run_doctor(cli_options_t *o) {
     BPT_TRY(bpt_env_check());
     if (*o->tool.ledger && o->use.json) return bpt_fail(BPT_ERR_USAGE, "doctor: --json is for the table of --compile, without --ledger");
+    if (*o->tool.kernels && (!o->tool.compile || *o->tool.ledger))
+        return bpt_fail(BPT_ERR_USAGE, "doctor: --kernels is for the table of --compile, without --ledger");
     if (*o->tool.ledger) return cli_ledger_check(o);
     if (o->tool.renew || o->tool.admit) return bpt_fail(BPT_ERR_USAGE, "doctor: --renew and --admit are for the file of --ledger");
     if (o->tool.compile) return cli_compile_check(o);
@@ -203,6 +205,7 @@ const cli_command_t cli_command_doctor = {
         "With --ledger the kernels are compared with a file that --renew writes, and each that changed is named: its text, and with "
         "--compile what the compilers of the file's GPUs say of it.",
     .examples = "  bpt doctor\n  bpt doctor --backend cpu --precision bf16\n  bpt doctor --compile --backend vulkan --json\n"
+                "  bpt doctor --compile --backend cuda --device sm_90 --kernels attention_warp\n"
                 "  bpt doctor --ledger backends/gpu/kernels.ledger --renew\n",
     .run = run_doctor,
 };

@@ -107,6 +107,7 @@ static bpt_status_t check_one(check_t *c, const bpt_backend_t *backend, const cl
                                   .index = index,
                                   .processes = (int)c->o->global.threads,
                                   .precisions = cli_compile_precisions(c->o),
+                                  .only = c->o->tool.kernels,
                                   .quiet = c->o->global.quiet,
                                   .verbose = c->o->global.verbose};
     int failed, spilling;

@@ -79,6 +79,10 @@ static bpt_status_t know_compiler(const cli_compile_t *c, bpt_device_t *device, 
     return BPT_OK;
 }
 
+static bool is_wanted(const cli_compile_t *c, const bpt_gpu_variant_t *variant) {
+    return !c->only || !strncmp(bpt_gpu_kernels[variant->kernel].name, c->only, strlen(c->only));
+}
+
 static bpt_status_t compile_part(const task_t *task, bpt_device_t *device, cli_kernels_t *part) {
     const bpt_gpu_variant_t *noted;
     bpt_gpu_variant_t *sorted;
@@ -89,9 +93,9 @@ static bpt_status_t compile_part(const task_t *task, bpt_device_t *device, cli_k
     bpt_gpu_noted(device, &noted, &count);
     if (count > CLI_MOST_KERNELS) return bpt_fail(BPT_ERR_INTERNAL, "%zu kernels; room is for %d", count, CLI_MOST_KERNELS);
     BPT_TRY(bpt_alloc(count, sizeof *sorted, &sorted));
-    memcpy(sorted, noted, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, by_kernel);
-    part->count = (int)count;
+    for (size_t i = 0; i < count; ++i)
+        if (is_wanted(task->wanted, &noted[i])) sorted[part->count++] = noted[i];
+    qsort(sorted, (size_t)part->count, sizeof *sorted, by_kernel);
     for (part->current = task->part; part->current < part->count; part->current += task->parts) {
         compile_kernel(task->wanted, device, &sorted[part->current], part->compiler, &part->kernel[part->current]);
         if (task->progress >= 0) dprintf(task->progress, "\r%s: %d of %d kernels ", part->device, part->current + 1, part->count);

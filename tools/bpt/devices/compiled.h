@@ -34,6 +34,7 @@ typedef struct {
     const char *target;  // NULL: the device of this index
     int index, processes;
     unsigned precisions;  // of cli_compile_precisions
+    const char *only;     // kernels whose name begins so; NULL or "": all
     bool sources_only, quiet, verbose;
     // Unless NULL: fills in what is known of a kernel whose `source` is set; it is not compiled then. Runs in the child processes.
     bool (*known)(const void *user, const char *compiler, cli_kernel_t *kernel);

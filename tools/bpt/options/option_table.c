@@ -616,6 +616,8 @@ const cli_option_t cli_option_table[] = {
     {BOOL("compile", tool.compile), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_DOCTOR,
      .help = "compile every kernel and say what it takes of the device; nothing runs. --device may name a GPU that is not here"},
 
+    {TEXT("kernels", tool.kernels, "NAME"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_DOCTOR,
+     .help = "with --compile: only kernels whose name begins so"},
     {TEXT("ledger", tool.ledger, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_DOCTOR,
      .help = "compare the kernels with this file, the ledger of the repository, and say what changed; with --compile also what compilers "
              "say of them. --device names one of its GPUs"},
