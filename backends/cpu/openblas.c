@@ -83,14 +83,16 @@ static bool is_off(void) {
 }
 
 static void load(void) {
-    void *handle = bpt_library_open(BPT_LIBRARY_OPENBLAS, getenv("BPT_OPENBLAS_LIBRARY"));
-    if (!handle && bpt_platform_has_none(BPT_NEED_OPENBLAS)) {
+    const char *named = getenv("BPT_OPENBLAS_LIBRARY");
+    const bool has_package = !bpt_platform_has_none(BPT_NEED_OPENBLAS);
+    void *handle = bpt_library_open(BPT_LIBRARY_OPENBLAS, named);
+    if (!handle && !has_package && !(named && *named)) {
         state.loaded = state.replaced = true;
         return;
     }
     if (!handle) {
-        snprintf(state.reason, sizeof state.reason, "OpenBLAS was not found (%s); %s, or name its file in BPT_OPENBLAS_LIBRARY", bpt_library_error(),
-                 bpt_platform_remedy(BPT_NEED_OPENBLAS));
+        snprintf(state.reason, sizeof state.reason, "OpenBLAS was not found (%s); %s%sname its file in BPT_OPENBLAS_LIBRARY", bpt_library_error(),
+                 has_package ? bpt_platform_remedy(BPT_NEED_OPENBLAS) : "", has_package ? ", or " : "");
         return;
     }
 #define FIND(name)                                                           \

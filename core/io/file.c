@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bpt/alloc.h"
+#include "bpt/paths.h"
 #include "core/io/path_error.h"
 #include "core/io/temporary.h"
 #include "core/platform/files.h"
@@ -164,19 +165,25 @@ struct bpt_file_writer {
     char buffer[BUFFER_BYTES];
 };
 
+const char *bpt_path_name(const char *path) {
+    const char *name = path;
+    for (; *path; ++path)
+        if (bpt_path_separates(*path)) name = path + 1;
+    return name;
+}
+
 bpt_status_t bpt_temporary_name(const char *beside, char **out) {
     static atomic_uint serial;
-    const char *slash = strrchr(beside, '/');
-    const int folder = slash ? (int)(slash - beside) + 1 : 0;
+    const int folder = (int)(bpt_path_name(beside) - beside);
     return bpt_path_format(out, "%.*s.tmp-%ld-%u", folder, beside, (long)getpid(), atomic_fetch_add(&serial, 1));
 }
 
 bpt_status_t bpt_parent_sync(const char *path) {
     char *parent;
     size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/') --length;  // of a folder: the one that it is in
-    while (length && path[length - 1] != '/') --length;
-    while (length > 1 && path[length - 1] == '/') --length;
+    while (length > 1 && bpt_path_separates(path[length - 1])) --length;  // of a folder: the one that it is in
+    while (length && !bpt_path_separates(path[length - 1])) --length;
+    while (length > 1 && bpt_path_separates(path[length - 1])) --length;
     BPT_TRY(bpt_path_format(&parent, "%.*s", length ? (int)length : 1, length ? path : "."));
     const int error = bpt_folder_flush(parent);
     const bpt_status_t status = error ? bpt_fail_path("sync folder", parent, error) : BPT_OK;

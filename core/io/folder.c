@@ -25,10 +25,10 @@ static const char *variable(const char *name) {
 }
 
 bpt_status_t bpt_user_folder(const char *own, const char *xdg, const char *below_home, char **out) {
-    const char *first = variable(own), *second = variable(xdg), *home = variable("HOME");
+    const char *first = variable(own), *second = variable(xdg), *home = bpt_home_folder();
     *out = NULL;
     if (first) return bpt_strdup(first, out);
-    if (second && *second == '/') return bpt_path_format(out, "%s/bpt", second);
+    if (second && bpt_path_is_absolute(second)) return bpt_path_format(out, "%s/bpt", second);
     return home ? bpt_path_format(out, "%s/%s/bpt", home, below_home) : BPT_OK;
 }
 
@@ -36,10 +36,12 @@ bpt_status_t bpt_parents_create(const char *path) {
     char *above;
     BPT_TRY(bpt_strdup(path, &above));
     bpt_status_t status = BPT_OK;
-    for (char *slash = above; status == BPT_OK && *slash && (slash = strchr(slash + 1, '/'));) {
-        *slash = '\0';
+    for (char *at = above; status == BPT_OK && *at && *++at;) {
+        const char separator = *at;
+        if (!bpt_path_separates(separator)) continue;
+        *at = '\0';
         if (!bpt_folder_exists(above)) status = bpt_folder_create(above);
-        *slash = '/';
+        *at = separator;
     }
     bpt_free(above);
     return status;

@@ -26,6 +26,9 @@ bool bpt_is_link(const char *path);
 // A symbolic link's target; false: it is none.
 bool bpt_link_target(const char *link, char *target, size_t bytes);
 
+// The folder of the user; NULL: the system does not say.
+const char *bpt_home_folder(void);
+
 // Of devices only a terminal and the one that is empty end.
 int bpt_file_is_endless(int file, bool *endless);
 // Lets a pipe's writer run ahead; what is no pipe, or may not, stays as it is.

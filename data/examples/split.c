@@ -6,6 +6,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "bpt/paths.h"
 #include "data/text/packings.h"
 
 // ---- A folder
@@ -98,11 +99,6 @@ static int compare_shards(const void *x, const void *y) {
 
 // ---- Lists of files
 
-static const char *name_in(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 void bpt_part_paths_free(bpt_part_paths_t *p) {
     for (size_t i = 0; i < p->count; ++i) bpt_free(p->path[i]);
     bpt_free(p->path);
@@ -126,7 +122,7 @@ static bpt_status_t fail_both(const char *folder, const char *first, const char 
 static bpt_status_t sort_shards(const char *folder, int part, char **path, size_t count) {
     if (count < 2) return BPT_OK;
     qsort(path, count, sizeof *path, compare_shards);
-    return are_counted(path[0], path[1]) ? BPT_OK : fail_both(folder, name_in(path[0]), name_in(path[1]), part);
+    return are_counted(path[0], path[1]) ? BPT_OK : fail_both(folder, bpt_path_name(path[0]), bpt_path_name(path[1]), part);
 }
 
 // Whether a name in the folder is that of a file which may be a part.
@@ -174,7 +170,7 @@ bpt_status_t bpt_split_find(const char *folder, const char *language, bpt_part_p
 
 static bool names_a_part(const char *path) {
     int part = -1;
-    for (int p = 0; p < BPT_PARTS; ++p) part = is_of_part(name_in(path), p) ? p : part;
+    for (int p = 0; p < BPT_PARTS; ++p) part = is_of_part(bpt_path_name(path), p) ? p : part;
     return part >= 0;
 }
 
@@ -188,7 +184,7 @@ bool bpt_split_has_parts(const bpt_paths_t *paths) {
     bool train = false, other = false;
     for (size_t i = 0; i < paths->count; ++i) {
         if (!names_a_part(paths->path[i])) return bpt_split_has_folder(paths);
-        if (is_of_part(name_in(paths->path[i]), BPT_TRAIN))
+        if (is_of_part(bpt_path_name(paths->path[i]), BPT_TRAIN))
             train = true;
         else
             other = true;
@@ -202,7 +198,7 @@ static bpt_status_t take_path(const char *path, const char *language, bpt_part_p
     if (language)
         return bpt_fail(BPT_ERR_INPUT, "%s is no folder; texts and their translations are files of one folder, such as train.%s", path,
                         language);
-    BPT_TRY(part_of(path, name_in(path), &p));
+    BPT_TRY(part_of(path, bpt_path_name(path), &p));
     if (p < 0) return bpt_fail(BPT_ERR_INPUT, "%s: its name says no part, as a file beside folders must: 'train', 'valid' or 'test'", path);
     return add_path(&part[p], NULL, path);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "bpt/paths.h"
 #include "models/api/model_internal.h"
 #include "models/config/config_json.h"
 
@@ -31,8 +32,8 @@ static bpt_status_t write_config(const bpt_model_t *m, const bpt_run_t *run, bpt
 // Whether both name the same folder, whatever slashes are at the end.
 static bool same_path(const char *a, const char *b) {
     size_t n = strlen(a), m = strlen(b);
-    while (n > 1 && a[n - 1] == '/') --n;
-    while (m > 1 && b[m - 1] == '/') --m;
+    while (n > 1 && bpt_path_separates(a[n - 1])) --n;
+    while (m > 1 && bpt_path_separates(b[m - 1])) --m;
     return n == m && !memcmp(a, b, n);
 }
 

@@ -197,10 +197,7 @@ static bpt_status_t list_text(const bpt_run_t *run, int64_t but, char *text, siz
     return BPT_OK;
 }
 
-int64_t bpt_run_checkpoint_step(const char *folder) {
-    const char *slash = strrchr(folder, '/');
-    return step_of(slash ? slash + 1 : folder);
-}
+int64_t bpt_run_checkpoint_step(const char *folder) { return step_of(bpt_path_name(folder)); }
 
 bpt_status_t bpt_run_checkpoint_others(const bpt_run_t *run, const char *folder, char *text, size_t bytes) {
     return list_text(run, bpt_run_checkpoint_step(folder), text, bytes);

@@ -23,7 +23,7 @@ static void free_names(bpt_run_t *run) {
 
 static bpt_status_t format_names(bpt_run_t *run, const char *path) {
     size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/') --length;
+    while (length > 1 && bpt_path_separates(path[length - 1])) --length;
     const int shown = (int)length;
     BPT_TRY(bpt_path_format(&run->path, "%.*s", shown, path));
     BPT_TRY(bpt_path_format(&run->config, "%.*s/config.json", shown, path));
@@ -65,18 +65,13 @@ static bpt_status_t remove_files(const bpt_run_t *run) {
     return BPT_OK;
 }
 
-static const char *name_in_folder(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool is_temporary(const char *name) { return !strncmp(name, ".tmp-", 5); }
 
 static bool is_ours(const bpt_run_t *run, const char *name) {
     const char *paths[N_FILES];
-    bool ours = is_temporary(name) || !strcmp(name, ".lock") || !strcmp(name, name_in_folder(run->checkpoints));
+    bool ours = is_temporary(name) || !strcmp(name, ".lock") || !strcmp(name, bpt_path_name(run->checkpoints));
     list_files(run, paths);
-    for (int i = 0; i < N_FILES; ++i) ours |= !strcmp(name, name_in_folder(paths[i]));
+    for (int i = 0; i < N_FILES; ++i) ours |= !strcmp(name, bpt_path_name(paths[i]));
     return ours;
 }
 

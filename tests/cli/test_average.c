@@ -21,7 +21,7 @@
 
 static char lm[512], classifier[512], words[512], examples[512];
 
-static void succeed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void succeed(const char *format, ...) BPT_PRINTF(1, 2);
 static void succeed(const char *format, ...) {
     char line[4096];
     va_list args;

@@ -29,7 +29,7 @@ static bool is_tested(const char *backend) {
     return test_selected(name) && test_backend_usable(backend);
 }
 
-static test_process_t bpt(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static test_process_t bpt(const char *format, ...) BPT_PRINTF(1, 2);
 static test_process_t bpt(const char *format, ...) {
     char line[4096];
     va_list args;

@@ -122,7 +122,7 @@ static void bad_files_are_refused(void **state) {
                  test_path("refused"));
 }
 
-static char *said(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *said(const char *format, ...) BPT_PRINTF(1, 2);
 static char *said(const char *format, ...) {
     char line[2048];
     va_list args;

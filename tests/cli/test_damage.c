@@ -24,7 +24,7 @@
 
 // ---- Running the program
 
-static test_process_t bpt(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static test_process_t bpt(const char *format, ...) BPT_PRINTF(1, 2);
 static test_process_t bpt(const char *format, ...) {
     char line[4096];
     va_list args;

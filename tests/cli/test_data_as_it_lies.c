@@ -75,7 +75,7 @@ static void expect_same_answer(const char *one, const char *other) {
     free(first), free(second);
 }
 
-static char *line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *line(const char *format, ...) BPT_PRINTF(1, 2);
 static char *line(const char *format, ...) {
     static char text[2][4096];
     static int next;

@@ -282,7 +282,7 @@ static void a_bad_line_comes_after_the_answers_to_those_before(void **state) {
 }
 
 // ---- generate
-static char *generated(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *generated(const char *format, ...) BPT_PRINTF(1, 2);
 static char *generated(const char *format, ...) {
     char line[4096];
     va_list args;

@@ -64,7 +64,7 @@ static void write_data(size_t t) {
     test_write_file(file_of(t, false), objects, strlen(objects));
 }
 
-static char *said(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *said(const char *format, ...) BPT_PRINTF(1, 2);
 static char *said(const char *format, ...) {
     char line[4096];
     va_list args;

@@ -28,7 +28,7 @@ enum { RUNS = sizeof runs / sizeof runs[0] };
 
 static char folder[1024];  // a copy of the runs of one version
 
-static const char *in(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static const char *in(const char *format, ...) BPT_PRINTF(1, 2);
 static const char *in(const char *format, ...) {
     static char paths[8][2048];
     static int turn;

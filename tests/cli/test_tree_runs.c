@@ -38,7 +38,7 @@ static void expect_same(const char *one, const char *other) {
 }
 
 // What a command prints.
-static char *said(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *said(const char *format, ...) BPT_PRINTF(1, 2);
 static char *said(const char *format, ...) {
     char line[4096];
     va_list args;

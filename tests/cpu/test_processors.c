@@ -23,12 +23,12 @@ static int threads_of(const char *speeds, const char *allowed) {
     char folder[600], speed[16];
     int numbers[MOST], count = 0, places = 0;
     snprintf(folder, sizeof folder, "%s", test_path("tree%d", trees++));
-    assert_int_equal(mkdir(folder, 0777), 0);
+    test_make_folder(folder);
     int used;
     for (const char *rest = speeds; sscanf(rest, "%15s%n", speed, &used) == 1; rest += used, ++count) {
         char path[700];
         snprintf(path, sizeof path, "%s/cpu%d", folder, count);
-        assert_int_equal(mkdir(path, 0777), 0);
+        test_make_folder(path);
         numbers[count] = count;
         snprintf(path, sizeof path, "%s/cpu%d/cpu_capacity", folder, count);
         if (strcmp(speed, "-") != 0) test_write_file(path, speed, strlen(speed));

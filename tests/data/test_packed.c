@@ -331,7 +331,7 @@ static void packed_parts_of_a_folder_are_found(void **state) {
     bpt_split_t split;
     const char *folder = test_path("parts");
     if (!have(0) || !have(1) || !have(2)) skip();
-    assert_int_equal(mkdir(folder, 0777), 0);
+    test_make_folder(folder);
     test_write_file(test_path("parts/train.en.gz"), packed_gzip, sizeof packed_gzip);
     test_write_file(test_path("parts/valid.en.xz"), packed_xz, sizeof packed_xz);
     test_write_file(test_path("parts/test.en"), "as it is\n", 9);

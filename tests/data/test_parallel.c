@@ -204,7 +204,7 @@ static void files_of_a_language_are_found_by_their_ending(void **state) {
     static const char *const names[] = {"train.en", "train.de", "valid.en", "valid.de", "test.en", "README"};
     const char *folder = test_path("pair");
     bpt_split_t split;
-    assert_int_equal(mkdir(folder, 0777), 0);
+    test_make_folder(folder);
     for (size_t i = 0; i < BPT_COUNT(names); ++i) test_write_file(test_path("pair/%s", names[i]), names[i], strlen(names[i]));
     assert_ok(bpt_split_open_language(BPT_ONE_PATH(folder), "de", &split));
     assert_memory_equal(split.part[BPT_TRAIN].data, "train.de", 8);

@@ -113,7 +113,9 @@ static void shards_are_one_part(void **state) {
     char folder[256], other[256], years[256];
     snprintf(folder, sizeof folder, "%s", test_path("shards")), snprintf(other, sizeof other, "%s", test_path("other"));
     snprintf(years, sizeof years, "%s", test_path("years"));
-    assert_true(!mkdir(folder, 0777) && !mkdir(other, 0777) && !mkdir(years, 0777));
+    test_make_folder(folder);
+    test_make_folder(other);
+    test_make_folder(years);
     for (int i = 0; i < 12; ++i) {
         char name[64], text[16];
         const int n = sprintf(text, "%d\n", i);

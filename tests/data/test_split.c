@@ -19,12 +19,12 @@
 // A folder NAME with the given files; each holds its own name.
 static const char *folder_of(const char *name, const char *const *files) {
     const char *folder = test_path("%s", name);
-    assert_int_equal(mkdir(folder, 0777), 0);
+    test_make_folder(folder);
     for (; *files; ++files) {
         char path[512];
         snprintf(path, sizeof path, "%s/%s", folder, *files);
         if (strchr(*files, '/'))
-            mkdir(path, 0777);  // "name/": a folder
+            test_make_folder(path);  // "name/": a folder
         else
             test_write_file(path, *files, strlen(*files));
     }

@@ -92,7 +92,7 @@ static void do_damage(damage_t damage, const char *path, size_t at) {
     }
     if (damage == A_FOLDER || damage == DANGLING_LINK) assert_int_equal(unlink(path), 0);
     if (damage == A_FOLDER)
-        assert_int_equal(mkdir(path, 0700), 0);
+        test_make_folder(path);
     else if (damage == DANGLING_LINK)
         assert_int_equal(symlink("/nonexistent/entry", path), 0);
     else if (damage == NO_PERMISSION)

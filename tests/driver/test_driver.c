@@ -94,7 +94,7 @@ static int tear_down(void **state) {
         return -1;
     }
     if (bpt_alloc_live() == s->live) return 0;
-    print_error("%s: %zu blocks of host memory left\n", s->name, bpt_alloc_live() - s->live);
+    print_error("%s: %d blocks of host memory left\n", s->name, (int)(bpt_alloc_live() - s->live));
     return -1;
 }
 

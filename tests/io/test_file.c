@@ -19,6 +19,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "bpt/safetensors.h"
 #include "support/check.h"
 #include "support/scratch.h"
 
@@ -325,6 +326,14 @@ static void a_locked_folder_is_known_whatever_its_name(void **state) {
     bpt_folder_lock_release(lock);
 }
 
+static void pipes_and_devices_are_no_safetensors_and_nobody_waits_for_them(void **state) {
+    (void)state;
+    bpt_safetensors_t *f;
+    assert_int_equal(mkfifo(test_path("pipe"), 0600), 0);
+    assert_int_equal(bpt_safetensors_open(test_path("pipe"), &f), BPT_ERR_INPUT);
+    assert_int_equal(bpt_safetensors_open("/dev/zero", &f), BPT_ERR_INPUT);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replacing_a_file_keeps_its_mode_and_follows_links),
@@ -341,6 +350,7 @@ int main(void) {
         cmocka_unit_test(a_second_opener_is_told_who_holds_the_lock),
         cmocka_unit_test(free_space_is_compared_with_the_need),
         cmocka_unit_test(a_locked_folder_is_known_whatever_its_name),
+        cmocka_unit_test(pipes_and_devices_are_no_safetensors_and_nobody_waits_for_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

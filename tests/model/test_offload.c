@@ -13,7 +13,7 @@ enum { MOST_PARAMETERS = 1 << 15 };
 static const char *empty_folder(void) {
     static int count;
     const char *folder = test_path("waiting-%d", ++count);
-    assert_int_equal(mkdir(folder, 0700), 0);
+    test_make_folder(folder);
     return folder;
 }
 

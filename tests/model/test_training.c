@@ -256,7 +256,7 @@ static void a_log_that_cannot_be_written_costs_no_step(void **state) {
     char *folder;
     assert_ok(bpt_run_create(test_path("no-log"), &run));
     bpt_trainer_t *tr = trainer(&c, &t, device, &data, NULL, run, false);
-    assert_int_equal(mkdir(test_path("no-log/metrics.jsonl"), 0755), 0);
+    test_make_folder(test_path("no-log/metrics.jsonl"));
     assert_fails(bpt_trainer_run(tr), BPT_ERR_IO, "the state after step 5 is saved");
     assert_non_null(strstr(bpt_error_message(), "metrics.jsonl"));
     assert_ok(bpt_run_checkpoint_find(run, "5", &folder));

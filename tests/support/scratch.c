@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char folder[256];
@@ -46,6 +47,14 @@ const char *test_path(const char *format, ...) {
     vsnprintf(path + used, sizeof paths[0] - (size_t)used, format, args);
     va_end(args);
     return path;
+}
+
+void test_make_folder(const char *path) {
+#ifdef _WIN32
+    if (mkdir(path)) fail(path);
+#else
+    if (mkdir(path, 0777)) fail(path);
+#endif
 }
 
 void test_write_file(const char *path, const void *bytes, size_t length) {

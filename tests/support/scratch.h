@@ -4,9 +4,12 @@
 
 #include <stddef.h>
 
+#include "bpt/base.h"
+
 const char *test_scratch_dir(void);
 // test_scratch_dir()/NAME in printf format; the last 16 results stay valid.
-const char *test_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *test_path(const char *format, ...) BPT_PRINTF(1, 2);
+void test_make_folder(const char *path);  // fails if there is one
 void test_write_file(const char *path, const void *bytes, size_t length);
 // Content, NUL-terminated, NULL if the file cannot be read; freed with free().
 char *test_read_file(const char *path, size_t *length);

@@ -18,7 +18,11 @@
 #endif
 
 #define BPT_MUST_USE __attribute__((warn_unused_result))
+#ifdef __MINGW32__  // "printf" is there Microsoft's of old, without %zu; what is called is C's
+#define BPT_PRINTF(format_index, first_arg) __attribute__((format(gnu_printf, format_index, first_arg)))
+#else
 #define BPT_PRINTF(format_index, first_arg) __attribute__((format(printf, format_index, first_arg)))
+#endif
 
 #define BPT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

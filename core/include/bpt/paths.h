@@ -19,6 +19,8 @@ BPT_API void bpt_path_touch(const char *path);                       // changed 
 BPT_API void bpt_path_unlink(const char *path);                      // a file; whatever becomes of it
 BPT_API void bpt_folder_drop(const char *path);                      // if it is empty
 BPT_API bool bpt_path_is_absolute(const char *path);
+BPT_API bool bpt_path_separates(char c);              // between the names of a path: '/', on Windows a backslash too
+BPT_API const char *bpt_path_name(const char *path);  // the last name of a path: what is behind its last separator
 // The files that a pattern of the shell stands for, in order; none: *count is 0. To be freed by bpt_names_free.
 BPT_API bpt_status_t bpt_paths_matching(const char *pattern, char ***paths, size_t *count) BPT_MUST_USE;
 // A new folder in the folder for temporary files, named in `path`; false: errno says why.

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -54,6 +55,11 @@ bool bpt_link_target(const char *link, char *target, size_t bytes) {
     if (length <= 0) return false;
     target[length] = 0;
     return true;
+}
+
+const char *bpt_home_folder(void) {
+    const char *home = getenv("HOME");
+    return home && *home ? home : NULL;
 }
 
 int bpt_file_is_endless(int file, bool *endless) {

@@ -37,6 +37,8 @@ void bpt_folder_drop(const char *path) { (void)rmdir(path); }
 
 bool bpt_path_is_absolute(const char *path) { return *path == '/'; }
 
+bool bpt_path_separates(char c) { return c == '/'; }
+
 bpt_status_t bpt_paths_matching(const char *pattern, char ***paths, size_t *count) {
     glob_t found;
     size_t capacity = 0;

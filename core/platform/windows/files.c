@@ -103,6 +103,11 @@ bool bpt_link_target(const char *link, char *target, size_t bytes) {
     return true;
 }
 
+const char *bpt_home_folder(void) {
+    const char *home = getenv("HOME"), *profile = getenv("USERPROFILE");  // the first from a shell such as that of Git
+    return home && *home ? home : profile && *profile ? profile : NULL;
+}
+
 int bpt_file_is_endless(int file, bool *endless) { return (void)file, *endless = false, 0; }
 
 void bpt_pipe_widen(int file, int bytes) { (void)file, (void)bytes; }

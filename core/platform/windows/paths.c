@@ -49,7 +49,9 @@ void bpt_path_touch(const char *path) {
 void bpt_path_unlink(const char *path) { (void)DeleteFileA(path); }
 void bpt_folder_drop(const char *path) { (void)RemoveDirectoryA(path); }
 
-bool bpt_path_is_absolute(const char *path) { return *path == '/' || *path == '\\' || (*path && path[1] == ':'); }
+bool bpt_path_is_absolute(const char *path) { return bpt_path_separates(*path) || (*path && path[1] == ':'); }
+
+bool bpt_path_separates(char c) { return c == '/' || c == '\\'; }
 
 // Only the last part may be a pattern.
 bpt_status_t bpt_paths_matching(const char *pattern, char ***paths, size_t *count) {
@@ -58,7 +60,7 @@ bpt_status_t bpt_paths_matching(const char *pattern, char ***paths, size_t *coun
     *paths = NULL;
     *count = 0;
     for (size_t i = 0; pattern[i]; ++i)
-        if (strchr("/\\:", pattern[i])) folder = i + 1;
+        if (bpt_path_separates(pattern[i]) || pattern[i] == ':') folder = i + 1;
     HANDLE search = FindFirstFileA(pattern, &found);
     if (search == INVALID_HANDLE_VALUE) return BPT_OK;
     bpt_status_t status = BPT_OK;

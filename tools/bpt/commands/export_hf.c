@@ -10,6 +10,7 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/json.h"
+#include "bpt/paths.h"
 #include "models/config/config_json.h"
 #include "models/config/params_of.h"
 #include "models/kinds/kind.h"
@@ -205,7 +206,7 @@ static bpt_status_t write_all(const cli_trained_t *t, const char *folder) {
 static bpt_status_t write_beside(const cli_trained_t *t, const char *folder) {
     char *beside;
     const size_t length = strlen(folder);
-    BPT_TRY(bpt_path_format(&beside, "%.*s.tmp-hf", (int)(length > 1 && folder[length - 1] == '/' ? length - 1 : length), folder));
+    BPT_TRY(bpt_path_format(&beside, "%.*s.tmp-hf", (int)(length > 1 && bpt_path_separates(folder[length - 1]) ? length - 1 : length), folder));
     bpt_status_t status = bpt_path_remove(beside);
     if (status == BPT_OK) status = bpt_folders_create(beside);
     if (status == BPT_OK) status = write_all(t, beside);

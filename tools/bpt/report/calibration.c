@@ -9,6 +9,7 @@
 #include "bpt/file.h"
 #include "bpt/json.h"
 #include "bpt/names.h"
+#include "bpt/paths.h"
 
 void cli_calibration_free(cli_calibration_t *c) {
     bpt_free(c->logits);
@@ -114,14 +115,9 @@ bpt_status_t cli_calibration_to_json(const cli_calibration_t *c, json_t *object)
 
 // ---- The file of a run
 
-static const char *name_of(const char *checkpoint) {
-    const char *slash = strrchr(checkpoint, '/');
-    return slash ? slash + 1 : checkpoint;
-}
-
 static bpt_status_t write(const char *path, const char *checkpoint, const cli_calibration_t *c, json_t *object) {
     char *text;
-    BPT_TRY(bpt_json_set_text(object, "checkpoint", name_of(checkpoint)));
+    BPT_TRY(bpt_json_set_text(object, "checkpoint", bpt_path_name(checkpoint)));
     BPT_TRY(bpt_json_set_real(object, "temperature", c->temperature));
     BPT_TRY(bpt_json_set_int(object, "examples", (int64_t)c->count));
     BPT_TRY(bpt_json_format(object, 2, &text));
@@ -146,9 +142,9 @@ static bpt_status_t check_checkpoint(const json_t *object, const char *checkpoin
     BPT_TRY(bpt_json_get_text(object, "checkpoint", &of));
     BPT_TRY(bpt_json_get_real(object, "temperature", 1.0 / BPT_MOST_TEMPERATURE, BPT_MOST_TEMPERATURE, out));
     if (!*out) return bpt_fail(BPT_ERR_INPUT, "it has no \"temperature\"; write it anew: bpt eval RUN --fit-temperature");
-    if (!strcmp(of, name_of(checkpoint))) return BPT_OK;
+    if (!strcmp(of, bpt_path_name(checkpoint))) return BPT_OK;
     return bpt_fail(BPT_ERR_INPUT, "the temperature is of checkpoint %s, and this is %s; fit it anew: bpt eval RUN --fit-temperature", of,
-                    name_of(checkpoint));
+                    bpt_path_name(checkpoint));
 }
 
 static bpt_status_t read(const char *path, const char *checkpoint, double *out) {
