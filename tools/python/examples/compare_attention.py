@@ -3,8 +3,9 @@
 
     compare_attention.py [--n 8192] [--k 4] [--heads 4] [--head-dim 64] [--rounds 3] [--threads 0] [--flex]
 
-Each contender runs in a process of its own, which says its peak memory; the rounds go by turns, so that all see the same moments of a busy
-machine. Forward, and forward with backward (FlexAttention has no backward on CPUs). The numbers are held against those of bpt.
+Each contender runs in a process of its own, which says its peak memory, masks and what compiles them included; the rounds go by turns, so that
+all see the same moments of a busy machine. Forward, and forward with backward (FlexAttention has no backward on CPUs). The numbers are held
+against those of bpt.
 """
 import argparse
 import json
@@ -54,8 +55,8 @@ def contend(o):
     if o.threads:
         torch.set_num_threads(o.threads)
     graph = bpt.BPT(n=o.n, k=o.k)
-    attend = attention_of(o.contender, graph, o)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    attend = attention_of(o.contender, graph, o)
     q, k, v = (torch.randn(1, o.heads, graph.nodes, o.head_dim) for _ in range(3))
     for _ in sys.stdin:
         begin = time.perf_counter()
