@@ -71,12 +71,11 @@ bpt_status_t bpt_class_weights_format(const float *weights, size_t count, bpt_st
 bpt_status_t bpt_class_weights_parse(const char *text, size_t count, float *out) {
     const char *p = text;
     for (size_t c = 0; c < count; ++c) {
-        char *end;
-        out[c] = strtof(p, &end);
-        if (end == p || !(out[c] > 0) || !isfinite(out[c]) || *end != (c + 1 < count ? ',' : 0))
+        const size_t bytes = strcspn(p, ",");
+        if (!bpt_reader_number(&(bpt_word_t){p, bytes}, &out[c]) || !(out[c] > 0) || p[bytes] != (c + 1 < count ? ',' : 0))
             return bpt_fail(BPT_ERR_INPUT, "the weights of %zu classes are not %zu numbers above 0 with commas between them: '%.60s'",
                             count, count, text);
-        p = end + 1;
+        p += bytes + 1;
     }
     return BPT_OK;
 }

@@ -20,6 +20,7 @@ enum {
     BPT_GIVES_TAGS = 1 << 3,     // a label of each token
     BPT_GIVES_TREES = 1 << 4,    // a tree over the text
     BPT_GIVES_RUNNING = 1 << 5,  // running text, as language models read it
+    BPT_GIVES_PHRASES = 1 << 6,  // labels of the phrases of a text in brackets, each of which can be an example
 };
 
 // Options that say where in a file things are.

@@ -44,12 +44,14 @@ bpt_word_t bpt_reader_trim(bpt_word_t cell) {
 }
 
 bool bpt_reader_number(const bpt_word_t *cell, float *out) {
+    const bpt_word_t number = bpt_reader_trim(*cell);
     char text[64], *end;
-    if (cell->bytes == 0 || cell->bytes >= sizeof text) return false;
-    memcpy(text, cell->data, cell->bytes);
-    text[cell->bytes] = 0;
+    if (number.bytes == 0 || number.bytes >= sizeof text) return false;
+    memcpy(text, number.data, number.bytes);
+    text[number.bytes] = 0;
+    if (strspn(text, "+-.0123456789eE") != number.bytes) return false;  // strtof also takes hexadecimal numbers
     *out = strtof(text, &end);
-    return end == text + cell->bytes && isfinite(*out);
+    return end == text + number.bytes && isfinite(*out);
 }
 
 bpt_status_t bpt_reader_empty(bpt_reader_t *r, const bpt_range_t *where, const char *what) {

@@ -53,7 +53,7 @@ bpt_status_t bpt_reader_push_words(bpt_reader_t *reader, bpt_range_t text) BPT_M
 bpt_status_t bpt_reader_text_line(bpt_reader_t *reader, const bpt_range_t *line) BPT_MUST_USE;
 bpt_status_t bpt_reader_tagged_line(bpt_reader_t *reader, const bpt_range_t *line) BPT_MUST_USE;
 bpt_status_t bpt_reader_fasttext_line(bpt_reader_t *reader, const bpt_range_t *line) BPT_MUST_USE;
-// A cell without the blanks around it; the number in one, false: there is none that is finite.
+// A cell without the blanks around it; the decimal number in one, false: there is none that is finite.
 bpt_word_t bpt_reader_trim(bpt_word_t cell);
 bool bpt_reader_number(const bpt_word_t *cell, float *out);
 // A line whose text is empty: an error, which is said in these words, unless such lines are left out.

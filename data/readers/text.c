@@ -123,7 +123,7 @@ static bpt_status_t read_lines(bpt_reader_t *r, const bpt_range_t *lines) {
 
 static bpt_status_t read_text(bpt_reader_t *r, const bpt_range_t *text) { return bpt_reader_lines(r, text, read_lines); }
 
-const bpt_format_t bpt_format_text = {.gives = BPT_GIVES_LABELS | BPT_GIVES_TAGS | BPT_GIVES_RUNNING,
+const bpt_format_t bpt_format_text = {.gives = BPT_GIVES_LABELS | BPT_GIVES_TAGS | BPT_GIVES_RUNNING | BPT_GIVES_PHRASES,
                                       .takes = BPT_TAKES_HEADER,
                                       .fixed = "its lines are label<TAB>text, of tags tokens<TAB>tags",
                                       .until = BPT_UNTIL_BRACKETS_CLOSE,

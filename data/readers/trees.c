@@ -227,5 +227,7 @@ static bpt_status_t read_trees(bpt_reader_t *r, const bpt_range_t *text) {
     return status;
 }
 
-const bpt_format_t bpt_format_trees = {
-    .gives = BPT_GIVES_LABELS | BPT_GIVES_TREES, .takes = BPT_TAKES_HEADER, .until = BPT_UNTIL_BRACKETS_CLOSE, .read = read_trees};
+const bpt_format_t bpt_format_trees = {.gives = BPT_GIVES_LABELS | BPT_GIVES_TREES | BPT_GIVES_PHRASES,
+                                       .takes = BPT_TAKES_HEADER,
+                                       .until = BPT_UNTIL_BRACKETS_CLOSE,
+                                       .read = read_trees};

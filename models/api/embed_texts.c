@@ -7,6 +7,7 @@
 
 #include "bpt/alloc.h"
 #include "data/batches/examples_source.h"
+#include "models/run/each_batch.h"
 #include "models/train/evaluate.h"
 
 typedef struct {
@@ -26,7 +27,9 @@ static bpt_status_t check(const float *values, int64_t count, uint32_t text) {
     return BPT_OK;
 }
 
-static bpt_status_t one_batch(work_t *w, const bpt_batch_t *batch) {
+static bpt_status_t one_batch(void *user, int64_t number, const bpt_batch_t *batch) {
+    work_t *w = user;
+    (void)number;
     const int64_t d = bpt_runner_config(w->runner)->d_model;
     BPT_TRY(bpt_reserve_floats(&w->states, &w->n_states, batch->shape.side[0].rows * d));
     BPT_TRY(bpt_reserve_floats(&w->vectors, &w->n_vectors, batch->shape.batch * d));
@@ -42,17 +45,6 @@ static bpt_status_t one_batch(work_t *w, const bpt_batch_t *batch) {
     return BPT_OK;
 }
 
-static bpt_status_t all_batches(work_t *w, bpt_batch_source_t *source) {
-    BPT_TRY(source->seek(source, 0));
-    for (;;) {
-        bpt_batch_t batch;
-        bool end = false;
-        BPT_TRY(source->next(source, &batch, &end));
-        if (end) return BPT_OK;
-        BPT_TRY(one_batch(w, &batch));
-    }
-}
-
 // Nothing is predicted, so no text has a label.
 static bpt_status_t run(work_t *w, const bpt_examples_t *examples, int64_t batch_tokens) {
     const bpt_batching_t batching = {.batch_tokens = batch_tokens, .packed = bpt_kind_packs(bpt_runner_config(w->runner))};
@@ -65,7 +57,7 @@ static bpt_status_t run(work_t *w, const bpt_examples_t *examples, int64_t batch
     plain.values = (bpt_example_numbers_t){0};
     bpt_status_t status = bpt_examples_eval_source(&plain, &batching, &source);
     if (status == BPT_OK) {
-        status = all_batches(w, source);
+        status = bpt_each_batch(source, one_batch, w);
         source->destroy(source);
     }
     bpt_free(none);

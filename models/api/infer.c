@@ -10,6 +10,7 @@
 #include "data/score/best_tags.h"
 #include "data/score/calibration.h"
 #include "models/api/model_internal.h"
+#include "models/run/each_batch.h"
 #include "models/train/evaluate.h"
 
 // Where each sequence begins: [count + 1].
@@ -87,18 +88,13 @@ static bpt_status_t hand_out_labels(forward_t *f, const bpt_batch_t *batch) {
     return BPT_OK;
 }
 
-static bpt_status_t run_all(forward_t *f, bpt_batch_source_t *source) {
-    BPT_TRY(source->seek(source, 0));
-    for (;;) {
-        bpt_batch_t batch;
-        bool end = false;
-        BPT_TRY(source->next(source, &batch, &end));
-        if (end) return BPT_OK;
-        for (int i = 0; i < MOST_RESULTS; ++i) BPT_TRY(make_room(&f->results[i], &batch));
-        BPT_TRY(f->run(f, &batch));
-        for (int i = 0; i < MOST_RESULTS; ++i) BPT_TRY(hand_out(f, &f->results[i], &batch));
-        if (f->labels) BPT_TRY(hand_out_labels(f, &batch));
-    }
+static bpt_status_t run_batch(void *user, int64_t number, const bpt_batch_t *batch) {
+    forward_t *f = user;
+    (void)number;
+    for (int i = 0; i < MOST_RESULTS; ++i) BPT_TRY(make_room(&f->results[i], batch));
+    BPT_TRY(f->run(f, batch));
+    for (int i = 0; i < MOST_RESULTS; ++i) BPT_TRY(hand_out(f, &f->results[i], batch));
+    return f->labels ? hand_out_labels(f, batch) : BPT_OK;
 }
 
 // `none`: of each token, that it has no label.
@@ -119,7 +115,7 @@ static bpt_status_t run_sequences(forward_t *f, const bpt_sequences_t *s, uint64
     BPT_TRY(bpt_runner_task_model(f->model->runner, &f->task_model));
     bpt_status_t status = bpt_examples_eval_source(&examples, &batching, &source);
     if (status == BPT_OK) {
-        status = run_all(f, source);
+        status = bpt_each_batch(source, run_batch, f);
         source->destroy(source);
     }
     bpt_free(f->task_model.weights);

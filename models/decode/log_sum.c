@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "bpt/exp.h"
+
 enum { LANES = 16, BLOCK = BPT_LOG_SUM_BLOCK };
 typedef float vf __attribute__((vector_size(LANES * sizeof(float))));
 typedef int32_t vi __attribute__((vector_size(LANES * sizeof(int32_t))));
@@ -13,25 +15,11 @@ typedef int32_t vi __attribute__((vector_size(LANES * sizeof(int32_t))));
 
 #define CHOOSE(mask, a, b) ((vf)(((mask) & (vi)(a)) | (~(mask) & (vi)(b))))
 
-// sum += exp(x) for x <= 0 with an error below 2 units in the last place, as vf_exp of the cpu backend: x = n ln 2 + f, a polynomial in f.
-// Below -87.33 exactly 0; what is no number stays none.
 INLINE void add_exponential(const float *place, float largest, vf *sum) {
-    vf x;
+    vf x, y;
     memcpy(&x, place, sizeof x);
-    x -= largest;
-    const vi tiny = x < -87.33f;
-    const vf clamped = CHOOSE(tiny, (vf){0}, x);
-    const vf shifted = clamped * 1.44269504088896341f + 12582912.0f;  // 1.5 * 2^23: n lands in the low bits of the mantissa
-    const vf n = shifted - 12582912.0f;
-    const vf f = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
-    vf p = f * 1.9875691500e-4f + 1.3981999507e-3f;
-    p = p * f + 8.3334519073e-3f;
-    p = p * f + 4.1665795894e-2f;
-    p = p * f + 1.6666665459e-1f;
-    p = p * f + 5.0000001201e-1f;
-    p = (p * f) * f + f + 1.0f;
-    const vf power = (vf)(((vi)shifted << 23) + (127 << 23));
-    *sum += CHOOSE(tiny, (vf){0}, p * power);
+    BPT_EXP(vf, vi, x - largest, y);
+    *sum += y;
 }
 
 // The rest of a block that is not whole is filled up with `filling`.

@@ -7,6 +7,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
+#include "models/run/each_batch.h"
 
 bpt_status_t bpt_reserve_floats(float **array, size_t *room, int64_t wanted) {
     if ((size_t)wanted <= *room) return BPT_OK;
@@ -75,61 +76,70 @@ static bpt_status_t add_ranks(bpt_ranks_t *ranks, bpt_status_t status, bpt_measu
     return terms[1] > 0 ? bpt_fail(BPT_ERR_INTERRUPTED, "stopped while evaluating") : BPT_OK;
 }
 
+typedef struct {
+    bpt_runner_t *runner;
+    bpt_task_model_t model;
+    bpt_on_batch_t on_batch;
+    void *user;  // of on_batch
+    bpt_measure_t measure;
+    bpt_evaluation_t *out;
+} evaluation_t;
+
+static bpt_status_t evaluate_batch(void *user, int64_t number, const bpt_batch_t *batch) {
+    evaluation_t *e = user;
+    const bpt_shard_t turn = bpt_runner_turn(e->runner);
+    e->out->n_scored += batch->n_scored;
+    e->out->n_tokens += batch->n_tokens;
+    e->out->n_unknown += batch->n_unknown;
+    if (number % turn.size != turn.rank) return BPT_OK;  // another rank's
+    BPT_TRY(one_batch(e->runner, &e->model, batch, &e->measure));
+    return stop_together(e->runner, e->on_batch ? e->on_batch(e->user, batch, &e->measure) : BPT_OK);
+}
+
 bpt_status_t bpt_evaluate(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_batch_t on_batch, void *user, bpt_evaluation_t *out) {
     const double start = bpt_clock_seconds();
     const bpt_task_spec_t *task = bpt_task_of(bpt_runner_config(r));
-    bpt_measure_t m = {0};
-    bpt_task_model_t model;
-    const bpt_shard_t turn = bpt_runner_turn(r);
+    evaluation_t e = {.runner = r, .on_batch = on_batch, .user = user, .out = out};
+    bpt_measure_t *m = &e.measure;
     *out = begin();
-    BPT_TRY(source->seek(source, 0));
-    BPT_TRY(bpt_runner_task_model(r, &model));
-    bpt_status_t status = BPT_OK;
-    BPT_TRY_GOTO(make_tally(bpt_runner_config(r), &m), done);
-    for (int64_t i = 0;; ++i) {
-        bpt_batch_t batch;
-        bool end = false;
-        BPT_TRY_GOTO(source->next(source, &batch, &end), done);
-        if (end) break;
-        out->n_scored += batch.n_scored;
-        out->n_tokens += batch.n_tokens;
-        out->n_unknown += batch.n_unknown;
-        if (i % turn.size != turn.rank) continue;  // another rank's
-        BPT_TRY_GOTO(one_batch(r, &model, &batch, &m), done);
-        status = stop_together(r, on_batch ? on_batch(user, &batch, &m) : BPT_OK);
-        if (status != BPT_OK) break;
-    }
-    BPT_TRY_GOTO(bpt_runner_splits(r) ? status : add_ranks(bpt_runner_ranks(r), status, &m), done);
-    status = finish(out, m.loss);
-    if (status == BPT_OK && task->finish) task->finish(&m, out->n_scored, out->metric);
+    BPT_TRY(bpt_runner_task_model(r, &e.model));
+    bpt_status_t status = make_tally(bpt_runner_config(r), m);
+    if (status == BPT_OK) status = bpt_each_batch(source, evaluate_batch, &e);
+    if (!bpt_runner_splits(r)) status = add_ranks(bpt_runner_ranks(r), status, m);
+    if (status == BPT_OK) status = finish(out, m->loss);
+    if (status == BPT_OK && task->finish) task->finish(m, out->n_scored, out->metric);
     out->seconds = bpt_clock_seconds() - start;
-done:
-    bpt_free(model.weights);
-    bpt_free(m.nll);
-    bpt_free(m.logits);
-    bpt_free(m.best);
-    bpt_free(m.tally);
+    bpt_free(e.model.weights);
+    bpt_free(m->nll);
+    bpt_free(m->logits);
+    bpt_free(m->best);
+    bpt_free(m->tally);
     return status;
+}
+
+typedef struct {
+    bpt_runner_t *runner;
+    double loss;
+    bpt_evaluation_t *out;
+} gradient_t;
+
+static bpt_status_t add_gradient(void *user, int64_t number, const bpt_batch_t *batch) {
+    gradient_t *g = user;
+    double loss;
+    BPT_TRY(bpt_runner_gradient(g->runner, batch, number == 0, &loss));
+    g->loss += loss;
+    g->out->n_scored += batch->n_scored;
+    g->out->n_tokens += batch->n_tokens;
+    return BPT_OK;
 }
 
 bpt_status_t bpt_evaluate_gradient(bpt_runner_t *r, bpt_batch_source_t *source, bpt_evaluation_t *out) {
     const double start = bpt_clock_seconds();
-    double total = 0;
+    gradient_t g = {.runner = r, .out = out};
     *out = begin();
-    BPT_TRY(source->seek(source, 0));
-    for (bool first = true;; first = false) {
-        bpt_batch_t batch;
-        bool end = false;
-        double loss;
-        BPT_TRY(source->next(source, &batch, &end));
-        if (end) break;
-        BPT_TRY(bpt_runner_gradient(r, &batch, first, &loss));
-        total += loss;
-        out->n_scored += batch.n_scored;
-        out->n_tokens += batch.n_tokens;
-    }
+    BPT_TRY(bpt_each_batch(source, add_gradient, &g));
     out->seconds = bpt_clock_seconds() - start;
-    return finish(out, total);
+    return finish(out, g.loss);
 }
 
 // ---- every nll in file order: batches may come in any order of sequences

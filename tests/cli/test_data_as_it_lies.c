@@ -188,6 +188,18 @@ static void bad_lines_of_packed_texts_are_named(void **state) {
                  test_path("refused"));
 }
 
+// Columns and fields have no brackets, so that no phrase of them could be an example.
+static void phrases_are_those_of_brackets(void **state) {
+    (void)state;
+    char lines[4000] = "";
+    for (int i = 0; i < 40; ++i)
+        snprintf(lines + strlen(lines), sizeof lines - strlen(lines), "{\"text\": \"word%d\", \"label\": \"%c\"}\n", i, "ab"[i % 2]);
+    test_write_file(test_path("phrases.jsonl"), lines, strlen(lines));
+    test_refused(2,
+                 "--subtrees makes examples of phrases in brackets, which --format text or trees has and jsonl has not; say --no-subtrees",
+                 "train --task classify --subtrees " SMALL " --data %s --out %s", test_path("phrases.jsonl"), test_path("refused"));
+}
+
 static void cut_and_damaged_files_are_refused(void **state) {
     (void)state;
     size_t length;
@@ -215,7 +227,7 @@ int main(void) {
         cmocka_unit_test(packed_data_teach_the_same),          cmocka_unit_test(trained_models_read_packed_texts),
         cmocka_unit_test(the_standard_input_is_a_file),        cmocka_unit_test(lines_of_fasttext_teach_the_same),
         cmocka_unit_test(bad_lines_of_packed_texts_are_named), cmocka_unit_test(cut_and_damaged_files_are_refused),
-        cmocka_unit_test(a_missing_library_names_its_package),
+        cmocka_unit_test(a_missing_library_names_its_package), cmocka_unit_test(phrases_are_those_of_brackets),
     };
     return cmocka_run_group_tests_name("data_as_it_lies", tests, setup, NULL);
 }

@@ -179,6 +179,7 @@ static void bad_files_are_refused_with_file_line_and_remedy(void **state) {
          "line 1: an empty text; every text needs at least one word"},
         {"1.5e\tb\n", {TSV, .numbers = true}, "line 1: '1.5e' in the label column is not a finite number"},
         {"nan\tb\n", {TSV, .numbers = true}, "line 1: 'nan' in the label column is not a finite number"},
+        {"0x10\tb\n", {TSV, .numbers = true}, "line 1: '0x10' in the label column is not a finite number"},
         {"1e999\tb\n", {TSV, .numbers = true}, "line 1: '1e999' in the label column is not a finite number"},
         {"a b\n", {COLUMNS(1, 1, 2, 0), .numbers = true}, "line 1: no number in the label column"},  // a text alone
         {"a\tb c d\n", {TSV, .longest = 2}, "line 1: 3 tokens, more than --max-length 2"},

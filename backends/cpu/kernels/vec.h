@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bpt/dtype.h"
+#include "bpt/exp.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -238,22 +239,10 @@ BPT_INLINE vi vi_first(int64_t n) {  // -1 in the lanes below n
 }
 
 // ---- exp -------------------------------------------------------------------------------------------------------------
-// exp(x) with an error below 2 units in the last place: x = n ln 2 + f, |f| <= ln 2 / 2, polynomial of degree 6 in f. Below -87.33
-// exactly 0 (so masks of -1e30 vanish), above 88.37 a large finite number, NaN stays NaN.
 BPT_INLINE vf vf_exp(vf x) {
-    const vi tiny = x < -87.33f;
-    const vf clamped = vf_select(x > 88.37f, vf_set1(88.37f), vf_if(~tiny, x));
-    const vf shifted = clamped * 1.44269504088896341f + 12582912.0f;  // 1.5 * 2^23: n lands in the low bits of the mantissa
-    const vf n = shifted - 12582912.0f;
-    const vf f = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
-    vf p = f * 1.9875691500e-4f + 1.3981999507e-3f;
-    p = p * f + 8.3334519073e-3f;
-    p = p * f + 4.1665795894e-2f;
-    p = p * f + 1.6666665459e-1f;
-    p = p * f + 5.0000001201e-1f;
-    p = (p * f) * f + f + 1.0f;
-    const vf power = (vf)(((vi)shifted << 23) + (127 << 23));
-    return vf_if(~tiny, p * power);
+    vf y;
+    BPT_EXP(vf, vi, x, y);
+    return y;
 }
 
 // ---- Philox ----------------------------------------------------------------------------------------------------------

@@ -104,6 +104,14 @@ static bpt_status_t check_places(const bpt_task_spec_t *task, const cli_data_opt
     return d->header && !(takes & BPT_TAKES_HEADER) ? refuse_place(task, format, "header", BPT_TAKES_HEADER) : BPT_OK;
 }
 
+bpt_status_t cli_examples_check_subtrees(const cli_data_options_t *d, const bpt_model_config_t *m, bpt_format_id_t format) {
+    char names[NAMES_BYTES];
+    if (!d->subtrees || bpt_format_of(format)->gives & BPT_GIVES_PHRASES) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE,
+                    "--subtrees makes examples of phrases in brackets, which --format %s has and %s has not; say --no-subtrees",
+                    list_formats(needs_of(bpt_task_of(m)) | BPT_GIVES_PHRASES, 0, names), bpt_format_names[format]);
+}
+
 void cli_examples_given(const cli_options_t *o, cli_data_options_t *d) {
     for (size_t i = 0; i < BPT_COUNT(places); ++i)
         if (cli_option_source(o, places[i].option) == CLI_FROM_FLAG) *place_of(d, i) = *place_of(&o->data, i);

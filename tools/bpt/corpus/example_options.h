@@ -10,6 +10,9 @@ bpt_status_t cli_examples_options(const cli_data_options_t *data, const bpt_mode
                                   const bpt_labels_t *known, const char *path, bpt_examples_options_t *out) BPT_MUST_USE;
 // Whether a file is a table whose first line may have the names of its columns, which are counted or named by options.
 bool cli_examples_is_table(const cli_data_options_t *data, const bpt_model_config_t *model, bpt_unit_t unit, const char *path);
+// BPT_ERR_USAGE where every phrase is to be an example (--subtrees) and files of the format have no phrases.
+bpt_status_t cli_examples_check_subtrees(const cli_data_options_t *data, const bpt_model_config_t *model,
+                                         bpt_format_id_t format) BPT_MUST_USE;
 // Of the options of a run's data those that are given anew for a file that its model reads.
 void cli_examples_given(const cli_options_t *o, cli_data_options_t *data);
 // For a file that a trained model reads: takes out of the options of its run what goes with files of other formats, such as the numbers of

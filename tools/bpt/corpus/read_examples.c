@@ -96,6 +96,7 @@ static void take_part(const bpt_split_t *split, int part, bpt_examples_options_t
 
 static bpt_status_t part_options(const cli_options_t *o, const cli_corpus_t *corpus, int part, bpt_examples_options_t *e) {
     BPT_TRY(cli_examples_options(&o->data, &o->model, o->data.unit, &corpus->labels, corpus->split.part[part].path, e));
+    BPT_TRY(cli_examples_check_subtrees(&o->data, &o->model, e->format));
     take_part(&corpus->split, part, e);
     e->subtrees = o->data.subtrees && part == BPT_TRAIN;
     e->longest = o->data.max_length;

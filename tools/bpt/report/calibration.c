@@ -128,8 +128,8 @@ static bpt_status_t write(const char *path, const char *checkpoint, const cli_ca
 
 bpt_status_t cli_temperature_write(const char *run, const char *checkpoint, const cli_calibration_t *c) {
     char *path;
-    json_t *object = json_object();
     BPT_TRY(bpt_path_format(&path, "%s/temperature.json", run));
+    json_t *object = json_object();
     const bpt_status_t status = write(path, checkpoint, c, object);
     json_decref(object);
     bpt_free(path);
