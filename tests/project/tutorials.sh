@@ -22,6 +22,12 @@ for page in classify-mail tag-names translate-documents; do
   done <"$room/calls"
 done
 
+# A program that a page calls and that is not installed is named; its commands are not left out.
+mkdir "$room/bin"
+for tool in bash env awk grep realpath dirname mktemp mkdir cat; do ln -s "$(command -v "$tool")" "$room/bin/$tool"; done
+! PATH=$room/bin "$script" --bpt "$bpt" "$docs/classify-mail.md" "$room/without" >"$room/log" 2>&1 || fail 'a page was followed without curl'
+grep -q '^tutorial: curl is missing, and the page calls it; install it' "$room/log" || { cat "$room/log" >&2; fail 'curl is not named'; }
+
 # Mails: plain, in HTML, in two forms, one that is damaged, and a file that is none.
 mkdir -p "$room/files/UD_English-EWT" "$room/mails/easy_ham" "$room/mails/spam"
 for i in {1..60}; do
