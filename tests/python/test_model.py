@@ -251,6 +251,14 @@ def test_a_library_that_is_missing_is_named():
     assert "ImportError: libbpt is older than this package" in done.stderr
 
 
+def test_a_machine_without_vulkan_is_told_what_helps():
+    done = python("import bpt, numpy as np; x = np.zeros((1, 1, 15, 4), np.float32); bpt.attention(x, x, x, graph=bpt.BPT(n=8, k=1), backend='vulkan')",
+                  BPT_VULKAN_LIBRARY="/nowhere/libvulkan.so.1")
+    last = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 1
+    assert "Error: the Vulkan loader cannot be opened (/nowhere/libvulkan.so.1" in last and "install" in last
+
+
 def test_the_program():
     done = subprocess.run([sys.executable, "-m", "bpt", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("bpt ")
