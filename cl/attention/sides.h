@@ -1,4 +1,5 @@
-// Own rows of a block and those of the other side, for the kernels that compute the gradient of either (block_side.h).
+// Own rows of a block and those of the other side, for the kernels that compute the gradient of either (block_side.h, fragment_side.h).
+
 // Where a head begins in x and in y of a row, of either side; a row that is not stored is zero, and reads the first one meanwhile.
 FUNCTION uint place_of(CONTEXT, uint row, bool is_key, uint head) {
     OPEN

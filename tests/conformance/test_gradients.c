@@ -384,19 +384,18 @@ static void mask_is_the_gradient_of_bias_relu_and_dropout(void **state) {
     test_data_destroy(&x), test_data_destroy(&g), test_data_destroy(&s);
 }
 
-// |x|: the gradient takes the sign of the input.
-static void sign_is_the_gradient_of_abs(void **state) {
-    (void)state;
+// y = step(x), of inputs from -limit to limit: the gradient is a step that reads the input beside it.
+static void check_gradient_step(bpt_pointwise_code_t step, bpt_pointwise_code_t gradient_step, test_fill_kind_t fill, double limit) {
     const bpt_shape_t shape = bpt_shape2(5, 6);
     test_case_t forward, gradient;
     test_data_t x, g;
     test_case_init(&forward, BPT_OP_POINTWISE);
-    set_steps(&forward.call.attrs.pointwise, 1, (const bpt_pointwise_step_t[]){{BPT_POINTWISE_ABS}});
-    test_in(&forward, 0, BPT_F32, shape, TEST_AWAY, -2, 2);
+    set_steps(&forward.call.attrs.pointwise, 1, &(bpt_pointwise_step_t){step});
+    test_in(&forward, 0, BPT_F32, shape, fill, -limit, limit);
     test_out(&forward, 0, BPT_F32, shape);
     create_quantised(&forward, &x);
     test_case_init(&gradient, BPT_OP_POINTWISE);
-    set_steps(&gradient.call.attrs.pointwise, 1, (const bpt_pointwise_step_t[]){{BPT_POINTWISE_SIGN, 1}});
+    set_steps(&gradient.call.attrs.pointwise, 1, &(bpt_pointwise_step_t){gradient_step, 1});
     test_in(&gradient, 0, BPT_F32, shape, TEST_UNIFORM, -1, 1);
     test_in(&gradient, 1, BPT_F32, shape, TEST_PREPARED, 0, 0);
     test_out(&gradient, 0, BPT_F32, shape);
@@ -408,28 +407,16 @@ static void sign_is_the_gradient_of_abs(void **state) {
     test_data_destroy(&x), test_data_destroy(&g);
 }
 
-// x s(x): the gradient multiplies by the slope at the input.
+// |x|
+static void sign_is_the_gradient_of_abs(void **state) {
+    (void)state;
+    check_gradient_step(BPT_POINTWISE_ABS, BPT_POINTWISE_SIGN, TEST_AWAY, 2);
+}
+
+// x s(x), s the logistic function
 static void swish_slope_is_the_gradient_of_swish(void **state) {
     (void)state;
-    const bpt_shape_t shape = bpt_shape2(5, 6);
-    test_case_t forward, gradient;
-    test_data_t x, g;
-    test_case_init(&forward, BPT_OP_POINTWISE);
-    set_steps(&forward.call.attrs.pointwise, 1, (const bpt_pointwise_step_t[]){{BPT_POINTWISE_SWISH}});
-    test_in(&forward, 0, BPT_F32, shape, TEST_UNIFORM, -4, 4);
-    test_out(&forward, 0, BPT_F32, shape);
-    create_quantised(&forward, &x);
-    test_case_init(&gradient, BPT_OP_POINTWISE);
-    set_steps(&gradient.call.attrs.pointwise, 1, (const bpt_pointwise_step_t[]){{BPT_POINTWISE_SWISH_SLOPE, 1}});
-    test_in(&gradient, 0, BPT_F32, shape, TEST_UNIFORM, -1, 1);
-    test_in(&gradient, 1, BPT_F32, shape, TEST_PREPARED, 0, 0);
-    test_out(&gradient, 0, BPT_F32, shape);
-    test_data_create(&gradient, &g);
-    memcpy(g.in[1], x.in[0], test_operand_bytes(&gradient.call.in[1]));
-    test_must_execute(test_ref_device(), &gradient, &g);
-    const float *const weights[BPT_MAX_OUTPUTS] = {g.in[0]};
-    check_gradient(&forward, &x, weights, 0, g.out[0]);
-    test_data_destroy(&x), test_data_destroy(&g);
+    check_gradient_step(BPT_POINTWISE_SWISH, BPT_POINTWISE_SWISH_SLOPE, TEST_UNIFORM, 4);
 }
 
 // The gradient of a rotation is the rotation back, whatever the angles are (here: any numbers), and of columns that stay the identity.

@@ -53,10 +53,10 @@ typedef struct {
     float *dweight;  // [leaves, heads]
 } bpt_cpu_tree_t;
 
+enum { BPT_CPU_FEWEST_PANEL_ROWS = 9 };  // of a product by panels of its matrix (bpt_cpu_few_rows_t): with fewer the other way is faster
 // c [m, n] = x b (+ c): x is [m, k], b [k, n], or [n, k] where transposed, of any float type, or of
 // numbers of 8 bits (u32, bpt/q8.h; transposed). x is f32; or bf16, as b is, where the
 // instruction set has products of it. `panels`: by the way for more rows, of x in f32.
-enum { BPT_CPU_FEWEST_PANEL_ROWS = 9 };  // for which that way is the faster one
 typedef struct {
     const void *x, *b;
     float *c;
