@@ -140,6 +140,14 @@ for _ in $(seq 20); do
   compgen -G 'rooms/short/runs/long.*/latest/state.json' >/dev/null && break
 done
 ls rooms/short/runs/long.*/latest/state.json >/dev/null || fail "what did not fit into the time is not saved"
+# A process of the script that alone gets a signal takes its training along.
+run long --seeds 1 --room rooms/alone &
+script_alone=$!
+until training=$(cat rooms/alone/runs/*.pid 2>/dev/null); do kill -0 $script_alone || fail "it ends before a training begins"; sleep 0.02; done
+kill -TERM "$(ps -o ppid= -p "$training" | tr -d ' ')"
+for _ in $(seq 1000); do kill -0 "$training" 2>/dev/null || break; sleep 0.02; done
+if kill "$training" 2>/dev/null; then fail "a training is left behind"; fi
+wait $script_alone && fail "a training that was stopped is no word in the exit status"
 (exec 9>rooms/whole/lock; flock 9; refused 1 'is at work in' run kinds --room rooms/whole)
 
 # Other metrics, parts, and tests of translations.

@@ -30,9 +30,16 @@ train() {
     options=("${words[@]}" --seed "$seed" --precision "$precision")
   fi
   "$bpt" train --out "$run" "${machine[@]}" "${options[@]}" >>"$run.log" 2>&1 &
-  echo $! >"$run.pid"
-  wait $!
-  local status=$?
+  local training=$! status
+  echo $training >"$run.pid"
+  # A signal that only this process gets is passed on: no training is left behind, and what it has is saved.
+  trap "kill $training" TERM HUP
+  while :; do
+    wait $training
+    status=$?
+    kill -0 $training 2>/dev/null || break
+  done
+  trap - TERM HUP
   rm -f "$run.pid"
   return $status
 }

@@ -79,7 +79,7 @@ done
 
 # ---- Trainings side by side
 
-declare -A of_pid=() failed=()
+declare -A of_pid=() failed=() stopped=() # stopped: alone, by somebody else; left for the next call
 begun=$SECONDS stopping='' finished=0
 say() { [ -t 1 ] && printf '\r\033[K'; printf '%s  %s\n' "$(date +%H:%M:%S)" "$1"; }
 left() { awk -v b="$budget" -v s=$((SECONDS - begun)) 'BEGIN { printf "%.2f", b - s / 60 }'; }
@@ -101,7 +101,7 @@ begin_next() { # begins what comes first; 1 if nothing is left to begin
   busy=" ${of_pid[*]} "
   while IFS=$'\037' read -r order minutes table row part candidate seed hash settings; do
     id=$table.$row${part:+.$part}.$candidate.$seed.$hash
-    [[ $busy != *" $id "* ]] && [ -z "${failed[$id]:-}" ] && fits "$minutes" "$id" || continue
+    [[ $busy != *" $id "* ]] && [ -z "${failed[$id]:-}${stopped[$id]:-}" ] && fits "$minutes" "$id" || continue
     checksum "$table"
     ( trap '' INT; train_and_measure ) &
     of_pid[$!]=$id
@@ -121,7 +121,7 @@ collect() { # what has ended
     unset "of_pid[$pid]"
     case $status in
       0) finished=$((finished + 1)); say "done    $id: $(sed -E 's/.*"figure": ([^,]*),.*"seconds": ([^,}]*).*/\1 after \2 s/' "$room/results/$id.jsonl")" ;;
-      130) say "stopped $id, saved" ;;
+      130) [ -n "$stopping" ] || stopped[$id]=1; say "stopped $id, saved" ;;
       *) failed[$id]=1; say "FAILED  $id: $(grep -aE 'error' "$room/runs/$id.log" | tail -n 1), see $room/runs/$id.log" ;;
     esac
   done
@@ -151,4 +151,5 @@ done
 pending=$(plan "${chosen[@]}" | wc -l)
 say "$finished finished, ${#failed[@]} failed, $pending left; results are in $room/results"
 [ -z "$stopping" ] || [ "$stopping" = "the time is over" ] || exit 130
+[ ${#stopped[@]} -eq 0 ] || exit 130
 [ ${#failed[@]} -eq 0 ] && [ ${#lacking[@]} -eq 0 ]
