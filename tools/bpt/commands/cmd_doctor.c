@@ -194,7 +194,7 @@ const cli_command_t cli_command_doctor = {
         "until the driver or bpt changes. A device that failed is refused from then on; with BPT_SELFTEST=0 bpt only "
         "warns. Drivers are queried one by one, and a bad one is named by its file. --backend and --device restrict the "
         "test to one backend or device; --precision tests another precision. The exit status is 1 when a device fails.\n\n"
-        "With --compile nothing runs. The device's compiler compiles every kernel that the presets and the decoder would use on "
+        "With --compile nothing runs. The device's compiler compiles every kernel that models of each kind and the decoder would use on "
         "it, and a table shows what each takes: registers, spilled registers, local and scratch memory, work-items side by side, "
         "as far as the driver tells. Above it stand the class of the device and the blueprints that it has for each kernel: the "
         "sizes that it takes, and those that `bpt tune` would measure. The device need not be here: --backend cuda --device sm_90 compiles "

@@ -1,5 +1,5 @@
-// What a device is asked to compute in use: one training step, an evaluation and logits of the model of each preset, and decoding. Executes
-// nothing of it that the device does not.
+// What a device is asked to compute in use: training steps, an evaluation and logits of the model of each preset, and of what users may choose
+// beside them, and decoding. Executes nothing of it that the device does not.
 #ifndef BPT_TOOLS_WORKLOADS_H
 #define BPT_TOOLS_WORKLOADS_H
 

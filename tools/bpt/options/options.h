@@ -323,6 +323,7 @@ typedef struct {
 } cli_preset_t;
 extern const cli_preset_t cli_presets[];  // ends with a NULL name
 bpt_status_t cli_preset_apply(cli_options_t *o, const char *name) BPT_MUST_USE;
+bpt_status_t cli_preset_take(cli_options_t *o, const cli_preset_t *preset) BPT_MUST_USE;  // one of the list or of one's own
 // Its settings as keys of a config file.
 bpt_status_t cli_preset_to_json(const cli_preset_t *preset, json_t *object) BPT_MUST_USE;
 

@@ -268,13 +268,16 @@ static void follow_context(const char *key, char value[PAIR_BYTES], int64_t from
 
 bpt_status_t cli_preset_apply(cli_options_t *o, const char *name) {
     const cli_preset_t *preset = find(name);
-    if (!preset) return unknown_preset(name);
+    return preset ? cli_preset_take(o, preset) : unknown_preset(name);
+}
+
+bpt_status_t cli_preset_take(cli_options_t *o, const cli_preset_t *preset) {
     const int64_t from = context_of(preset);
     const bool moved = from && cli_option_source(o, "context") > CLI_FROM_PRESET && o->data.context != from;
     char pair[PAIR_BYTES], number[PAIR_BYTES], *value;
     for (const char *p = preset->values; next_pair(&p, pair, &value);) {
         const cli_option_t *option = cli_option_find(o->command, pair);
-        if (!option || !value) return bpt_fail(BPT_ERR_INTERNAL, "preset %s has a wrong entry %s", name, pair);
+        if (!option || !value) return bpt_fail(BPT_ERR_INTERNAL, "preset %s has a wrong entry %s", preset->name, pair);
         snprintf(number, sizeof number, "%s", value);
         if (moved) follow_context(pair, number, from, o->data.context);
         BPT_TRY(cli_option_set(o, option, number, CLI_FROM_PRESET, pair));
