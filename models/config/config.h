@@ -117,6 +117,7 @@ typedef struct {
     int64_t save_every;  // steps, 0 = with every evaluation
     int64_t log_every;
     int64_t patience;  // evaluations after one another that are not better than the best before, which end the training; 0: none do
+    double duty;       // share of the time of the training in which it computes; it rests between steps. 0 or 1: all of it
     int32_t best_by;   // what `best` is the best of: bpt_best_by_names (config_names.h)
     int64_t keep;      // checkpoints kept besides those that `latest` and `best` name
 } bpt_train_config_t;

@@ -209,6 +209,12 @@ static bpt_status_t ask_all_to_stop(const bpt_trainer_t *t, bool *stopping) {
     return bpt_ranks_any(o->ranks, o->should_stop && o->should_stop(o->user), stopping);
 }
 
+// A machine that is not to be hot or loud rests after a step that took so long.
+static void rest(const bpt_trainer_t *t, double seconds) {
+    const double duty = t->train.duty;
+    if (duty > 0 && duty < 1) bpt_clock_rest(seconds * (1 / duty - 1));
+}
+
 bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {
     const int64_t end = bpt_trainer_end(&t->train);
     if (t->run) bpt_run_keep_folder(t->run);
@@ -221,7 +227,9 @@ bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {
         BPT_TRY(ask_all_to_stop(t, &stopping));
         if (stopping) return stop(t);
         BPT_TRY(save_alone(t, run_step(t, &step)));
-        t->state.seconds += bpt_clock_seconds() - start;
+        const double seconds = bpt_clock_seconds() - start;
+        t->state.seconds += seconds;
+        rest(t, seconds);
         t->window.tokens += step.tokens;
         BPT_TRY(save_before(t, false, look_after_run(t)));
         const bool new_epoch = floor(t->state.epoch + 1e-9) > floor(epoch + 1e-9);

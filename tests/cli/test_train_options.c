@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "bpt/clock.h"
 #include "support/process.h"
 
 static void expect_refusal(const char *line, int exit_status, const char *says) {
@@ -412,6 +413,31 @@ static void a_resumed_run_changes_only_what_it_may(void **state) {
     expect_refusal(line, 2, "--resume");
 }
 
+// state.json keeps the seconds of the steps alone, without those of rest.
+static void a_training_that_rests_computes_the_same(void **state) {
+    (void)state;
+    char data[512], out[2][512], path[1100], *weights[2];
+    size_t length[2];
+    double passed = 0;
+    snprintf(data, sizeof data, "%s", sample());
+    for (int i = 0; i < 2; ++i) {
+        snprintf(out[i], sizeof out[i], "%s", test_path(i ? "run-rests" : "run-works"));
+        const double start = bpt_clock_seconds();
+        assert_int_equal(run(i ? "train --data %s --out %s --steps 5 --duty 0.1 " TINY : "train --data %s --out %s --steps 5 " TINY, data, out[i]), 0);
+        passed = bpt_clock_seconds() - start;
+        snprintf(path, sizeof path, "%s/latest/model.safetensors", out[i]);
+        weights[i] = test_read_file(path, &length[i]);
+    }
+    snprintf(path, sizeof path, "%s/latest/state.json", out[1]);
+    json_t *kept = json_load_file(path, 0, NULL);
+    assert_true(passed > 10 * json_number_value(json_object_get(kept, "seconds")));
+    json_decref(kept);
+    assert_int_equal(length[0], length[1]);
+    assert_memory_equal(weights[0], weights[1], length[0]);
+    free(weights[0]), free(weights[1]);
+    expect_refusal("train --data nothing --duty 0.01", 2, "--duty must be at least 0.05 and at most 1");
+}
+
 static void data_may_move_between_resumptions_but_not_change(void **state) {
     (void)state;
     char line[2048], out[512], data[512], moved[512], config[600];
@@ -511,6 +537,7 @@ int main(void) {
         cmocka_unit_test(what_belongs_to_a_presets_window_follows_its_context),
         cmocka_unit_test(every_preset_can_be_resolved),
         cmocka_unit_test(a_resumed_run_changes_only_what_it_may),
+        cmocka_unit_test(a_training_that_rests_computes_the_same),
         cmocka_unit_test(data_may_move_between_resumptions_but_not_change),
         cmocka_unit_test(a_run_that_overrode_its_preset_resumes_with_the_preset_named_again),
         cmocka_unit_test(a_refused_resumption_leaves_the_run_alone),

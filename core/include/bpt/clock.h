@@ -7,6 +7,7 @@
 BPT_BEGIN_DECLS
 
 BPT_API double bpt_clock_seconds(void);     // monotonic
+BPT_API void bpt_clock_rest(double seconds);  // lets this thread sleep; a signal may end it before
 BPT_API int64_t bpt_peak_host_bytes(void);  // largest resident size so far, -1 = unknown
 
 BPT_END_DECLS

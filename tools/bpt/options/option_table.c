@@ -377,6 +377,9 @@ const cli_option_t cli_option_table[] = {
      .commands = CLI_TRAIN, .key = true, .resumable = true,
      .help = "end the training after so many evaluations one after the other that are no better than the best before (--best-by); `best` "
              "stays. The learning rate schedule does not change"},
+    {REAL("duty", train.duty, 0.05, 1), .fallback = "1", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true, .resumable = true,
+     .help = "share of the time in which the training computes: with 0.5 it rests after each step for as long as the step took, and a laptop "
+             "stays cooler. The results are the same"},
     {CHOICE("best-by", train.best_by, bpt_best_by_names), .fallback = "loss", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true,
      .help = "the checkpoint that `best` names: the one with the lowest validation loss, or the best accuracy, f1 (of classifiers macro: "
              "the mean over "
