@@ -44,6 +44,7 @@ static void read_features(void) {
             if (strstr(word, "_bf16")) bf16 = true;
         }
     bpt_onednn_try(bf16);
+    if (*bpt_onednn_reason()) bpt_openblas_replace_if_too_old();
     machine.multiplies_bf16 = bf16 && !*bpt_onednn_reason();
     if (!machine.multiplies_bf16) add_feature("bf16-as-f32");
 }

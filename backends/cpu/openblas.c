@@ -22,6 +22,7 @@ enum { MOST_BUFFERS = 256 };  // its smallest table of buffers has room for no m
 static struct {
     bool loaded, replaced, suits_processor;
     char reason[512];  // why it cannot be opened whatever the memory; "" while that is not known
+    char instead_of[80];  // why what there is has been replaced
     void *(*take)(int);
     void (*give)(void *);
     int threads;  // of all open devices
@@ -77,6 +78,16 @@ static bool kernels_suit(const char *kernels) {
     return strcmp(kernels, "Prescott") != 0;
 }
 
+// Whether those kernels know no AVX, on a processor whose AVX2 this project's own products use.
+static bool kernels_are_too_old(const char *kernels) {
+#if defined(__x86_64__)
+    return !strcmp(kernels, "Prescott") && __builtin_cpu_supports("avx2");
+#else
+    (void)kernels;
+    return false;
+#endif
+}
+
 static bool is_off(void) {
     const char *named = getenv("BPT_OPENBLAS_LIBRARY");
     return named && !strcmp(named, "none");
@@ -88,6 +99,7 @@ static void load(void) {
     void *handle = bpt_library_open(BPT_LIBRARY_OPENBLAS, named);
     if (!handle && !has_package && !(named && *named)) {
         state.loaded = state.replaced = true;
+        if (!bpt_library_absent()) snprintf(state.instead_of, sizeof state.instead_of, "%s", bpt_library_error());
         return;
     }
     if (!handle) {
@@ -111,6 +123,8 @@ static void load(void) {
     bpt_openblas.openblas_set_num_threads(1);  // the threads are ours (backends/host/team.h)
     bpt_openmp_restore(&before);
     state.suits_processor = kernels_suit(bpt_openblas.openblas_get_corename());
+    if (!(named && *named) && kernels_are_too_old(bpt_openblas.openblas_get_corename()))
+        snprintf(state.instead_of, sizeof state.instead_of, "OpenBLAS has only %s kernels here", bpt_openblas.openblas_get_corename());
     state.loaded = true;
 }
 
@@ -127,11 +141,17 @@ static bpt_status_t load_once(int threads) {
     return state.loaded ? BPT_OK : bpt_fail(BPT_ERR_UNAVAILABLE, "%s", state.reason);
 }
 
+void bpt_openblas_replace_if_too_old(void) {
+    pthread_mutex_lock(&mutex);
+    if (*state.instead_of) state.replaced = true;
+    pthread_mutex_unlock(&mutex);
+}
+
 bool bpt_openblas_is_replaced(void) { return state.replaced; }
 
 void bpt_openblas_describe(char *text, size_t bytes) {
     if (state.replaced)
-        snprintf(text, bytes, "own products");
+        snprintf(text, bytes, "own products%s%s%s", *state.instead_of ? " (" : "", state.instead_of, *state.instead_of ? ")" : "");
     else
         snprintf(text, bytes, "OpenBLAS (%s kernels)", bpt_openblas.openblas_get_corename());
 }

@@ -26,8 +26,11 @@ extern bpt_openblas_t bpt_openblas;
 bpt_status_t bpt_openblas_load(void) BPT_MUST_USE;
 // Memory for the products of `threads` more threads, each until it is given back, and room for their stacks.
 bpt_status_t bpt_openblas_open(int threads) BPT_MUST_USE;
-// Whether there is none and this project's own products (own_product.h) stand in for it: by BPT_OPENBLAS_LIBRARY=none, or because none was
-// found on a system that has no package of it. Known after bpt_openblas_load.
+// For where oneDNN is missing: own products stand in for an OpenBLAS that multiplies without AVX on a processor with AVX2, unless
+// BPT_OPENBLAS_LIBRARY names it: a training takes a third of the time. After bpt_openblas_load, before a device opens.
+void bpt_openblas_replace_if_too_old(void);
+// Whether this project's own products (own_product.h) stand in for it: by BPT_OPENBLAS_LIBRARY=none, because none was found on a system that
+// has no package of it, or by the function above. Known after bpt_openblas_load.
 bool bpt_openblas_is_replaced(void);
 // What multiplies, for people: "OpenBLAS (Zen kernels)".
 void bpt_openblas_describe(char *text, size_t bytes);

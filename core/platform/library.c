@@ -32,6 +32,7 @@ void *bpt_library_open(bpt_library_t which, const char *other) {
         char name[MOST_NAME];
         names += first_name(names, name);
         library = bpt_library_open_file(name, false);
+        if (!library && !bpt_library_absent()) break;
     }
     return library;
 }

@@ -1,5 +1,5 @@
 // A oneDNN that opens and does not multiply is refused where it was named, with a reason and a remedy, and nothing of what it says gets
-// into the program's output.
+// into the program's output. Without oneDNN, an OpenBLAS with old kernels is left alone.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,10 +68,36 @@ static void one_that_lacks_a_library_is_not_called_missing(void **state) {
     unsetenv("BPT_ONEDNN_LIBRARY");
 }
 
+// An OpenBLAS that does not know the processor takes kernels of 2004: the products of this project are faster, unless it is named.
+static void an_openblas_without_avx_is_used_only_where_it_is_named(void **state) {
+    (void)state;
+#if defined(__x86_64__)
+    if (!__builtin_cpu_supports("avx2")) skip();
+    const char *before = getenv("OPENBLAS_CORETYPE");
+    setenv("BPT_ONEDNN_LIBRARY", "none", 1);
+    setenv("OPENBLAS_CORETYPE", "Prescott", 1);
+    test_process_t found = test_run_to(0, "devices --backend cpu");
+    setenv("BPT_OPENBLAS_LIBRARY", "libopenblas.so.0", 1);
+    test_process_t named = test_run_to(0, "devices --backend cpu");
+    unsetenv("BPT_OPENBLAS_LIBRARY");
+    unsetenv("BPT_ONEDNN_LIBRARY");
+    if (before)
+        setenv("OPENBLAS_CORETYPE", before, 1);
+    else
+        unsetenv("OPENBLAS_CORETYPE");
+    if (!strstr(found.out, "driver own products (OpenBLAS has only Prescott kernels here)")) fail_msg("%s", found.out);
+    if (!strstr(named.out, "driver OpenBLAS (Prescott kernels)")) fail_msg("%s", named.out);
+    test_process_free(&found), test_process_free(&named);
+#else
+    skip();
+#endif
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_library_that_does_not_multiply_is_refused),
         cmocka_unit_test(one_that_lacks_a_library_is_not_called_missing),
+        cmocka_unit_test(an_openblas_without_avx_is_used_only_where_it_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,8 +43,8 @@ static void systems_are_known(void **state) {
     expect_system("NAME=\"Debian GNU/Linux\"\nVERSION_ID=\"13\"\nID=debian\n", "Debian 13");
     expect_system("PRETTY_NAME=\"Debian GNU/Linux forky/sid\"\nID=debian\n", "Debian 13");  // the newest
     expect_system("VERSION_ID=\"11\"\nID=debian\n", NULL);
-    expect_system("VERSION_ID=\"24.04\"\nID=ubuntu\nID_LIKE=debian\n", "Ubuntu 24.04");
-    expect_system("VERSION_ID=\"22\"\nID=linuxmint\nID_LIKE=\"ubuntu debian\"\n", "Ubuntu 24.04");
+    expect_system("VERSION_ID=\"24.04\"\nID=ubuntu\nID_LIKE=debian\n", "Ubuntu");
+    expect_system("VERSION_ID=\"22\"\nID=linuxmint\nID_LIKE=\"ubuntu debian\"\n", "Ubuntu");
     expect_system("ID=fedora\nVERSION_ID=43\n", "Fedora");
     expect_system("NAME=\"Arch Linux\"\nID=arch\nBUILD_ID=rolling\n", "Arch");
     expect_system("ID=\"endeavouros\"\nID_LIKE=\"arch\"\n", "Arch");

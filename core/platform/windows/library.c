@@ -5,6 +5,7 @@
 #include <windows.h>
 
 static _Thread_local char error[512];
+static _Thread_local bool absent = true;
 
 const char *bpt_library_names(bpt_library_t which) {
     static const char *const names[] = {
@@ -16,6 +17,7 @@ const char *bpt_library_names(bpt_library_t which) {
 
 static void say_why_not(const char *name) {
     const DWORD code = GetLastError();
+    absent = code == ERROR_MOD_NOT_FOUND || code == ERROR_FILE_NOT_FOUND || code == ERROR_PATH_NOT_FOUND;
     char text[300] = "";
     DWORD length = FormatMessageA(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS, NULL, code, 0, text, sizeof text, NULL);
     while (length && strchr("\r\n .", text[length - 1])) text[--length] = '\0';
@@ -42,6 +44,8 @@ void *bpt_library_symbol(void *library, const char *symbol) {
 }
 
 const char *bpt_library_error(void) { return *error ? error : "there is none for Windows"; }
+
+bool bpt_library_absent(void) { return absent; }
 
 bool bpt_library_file_of(const void *function, char *name, size_t bytes) {
     HMODULE library;
