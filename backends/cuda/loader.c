@@ -95,8 +95,9 @@ static void *open_release(bpt_library_t which) {
     const char *name = bpt_library_name(which);
     char path[4096];
     void *library = bpt_library_open(which, NULL);
-    for (size_t i = 0; i < 2 * BPT_COUNT(folders) && !library; ++i) {
-        const char *folder = folders[i / 2], *below = i % 2 ? "bin" : "lib64";  // on Windows, on Linux
+    const char *const parts[] = {"lib64", "bin/x64", "bin"};  // on Linux; on Windows, of CUDA 13 and 12
+    for (size_t i = 0; i < BPT_COUNT(parts) * BPT_COUNT(folders) && !library; ++i) {
+        const char *folder = folders[i / BPT_COUNT(parts)], *below = parts[i % BPT_COUNT(parts)];
         if (!folder || (size_t)snprintf(path, sizeof path, "%s/%s/%s", folder, below, name) >= sizeof path) continue;
         library = bpt_library_open_file(path, false);
     }
@@ -115,7 +116,11 @@ static void *open_nvrtc(void) {
     const size_t first = bpt_cuda_load(&driver) == BPT_OK && driver->version < 13000 ? 1 : 0;
     void *library = open_release(releases[first]);
     if (!library) library = open_release(releases[1 - first]);
-    if (!library) say_nvrtc("no libnvrtc.so.13 or .12, which compiles the kernels");
+    if (library) return library;
+    char missing[128];
+    snprintf(missing, sizeof missing, "no %s or %s, which compiles the kernels", bpt_library_name(BPT_LIBRARY_NVRTC_13),
+             bpt_library_name(BPT_LIBRARY_NVRTC_12));
+    say_nvrtc(missing);
     return library;
 }
 
@@ -155,8 +160,9 @@ static void *open_cublaslt(int driver_major) {
         if (driver_major >= 13) library = open_release(BPT_LIBRARY_CUBLASLT_13);
         if (!library) library = open_release(BPT_LIBRARY_CUBLASLT_12);
         if (!library)
-            snprintf(cublaslt.text, sizeof cublaslt.text, "no cuBLASLt (libcublasLt.so.%s12); it is optional: %.170s",
-                     driver_major >= 13 ? "13 or ." : "", bpt_platform_remedy(BPT_NEED_NVRTC));
+            snprintf(cublaslt.text, sizeof cublaslt.text, "no cuBLASLt (%s%s%s); it is optional: %.170s",
+                     driver_major >= 13 ? bpt_library_name(BPT_LIBRARY_CUBLASLT_13) : "", driver_major >= 13 ? " or " : "",
+                     bpt_library_name(BPT_LIBRARY_CUBLASLT_12), bpt_platform_remedy(BPT_NEED_NVRTC));
     }
     return library;
 }
