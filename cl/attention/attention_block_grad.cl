@@ -82,8 +82,7 @@ KERNEL_BEGIN
     for (uint unit = group.first_unit; unit < group.end_unit; ++unit) {
         const block_t block = block_of(PASS, unit);
         BARRIER;
-        set_block(PASS, g, block);
-        BARRIER;
+        open_block(PASS, g, block);
         if (KEY_SUMS != 0u) put_key_ranges(PASS, block);
         const int begin = first_place(PASS, block), list_end = end_place(PASS, block);
 
@@ -104,7 +103,8 @@ KERNEL_BEGIN
                 BARRIER;
             }
             step_at = walk_to(PASS, step_at, first);
-            const codes_t codes = begin_step(PASS, g, block, step_at, first, end, head);
+            const codes_t codes = begin_step(PASS, g, block, step_at, first, end);
+            mix_entries(PASS, step_at, block.n_ranges, first, end, head);
             BARRIER;
             {
                 float4 score[KEYS_PER_ITEM], value[KEYS_PER_ITEM];
@@ -120,11 +120,11 @@ KERNEL_BEGIN
                 const uint dropped = dropped_edges(PASS, head, TO_UINT(end - first));
                 UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
                     const bool zero = (absent >> j & 1u) != 0u;
-                    const float4 w = weights_of(scores_of(PASS, zero ? zero4() : score[j], stored, codes, j), log_sum);
-                    const float4 kept = p.inverse * kept_of(w, dropped, j);
+                    const edge_grad_t of_edges = grad_of_edges(PASS, scores_of(PASS, zero ? zero4() : score[j], stored, codes, j),
+                                                               zero ? zero4() : value[j], log_sum, dot_sum, dropped, j);
                     const uint at = (SIXTEENTH * KEYS_PER_ITEM + j) * 4u + FOUR;
-                    weight[at] = kept;
-                    gradient[at] = p.scale * add4(kept * (zero ? zero4() : value[j]), -1.0f * (w * dot_sum));
+                    weight[at] = of_edges.kept;
+                    gradient[at] = p.scale * of_edges.score;
                 }
             }
             BARRIER;

@@ -66,34 +66,25 @@ KERNEL_BEGIN
             BARRIER;
             step_at = walk_to(PASS, step_at, first);
             const codes_t codes = begin_step(PASS, g, block, step_at, first, end);
+            set_entries(PASS, step_at, block.n_ranges, first, end);
             BARRIER;
-            const uint n_entries = count_entries();
             stage_nodes(PASS, n_keys, 1u, head);
             BARRIER;
             MULTIPLY_STAGED(by_fours, staged, upper, KEY_FOURS, n_keys)
             BARRIER;
             float4 value[KEYS_PER_ITEM];
             UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) value[j] = by_fours[KEY_FOURS + (SIXTEENTH * KEYS_PER_ITEM + j) * 4u + FOUR];
-            for (uint e = 0u; e < n_entries; e += STEP_KEYS) {
-                stage_entries(PASS, e, n_entries);
-                BARRIER;
-                MULTIPLY_STAGED(by_fours, staged, query, e * 4u, min(n_entries - e, STEP_KEYS))
-                BARRIER;
-            }
-            stage_nodes(PASS, n_keys, 0u, head);
-            BARRIER;
-            MULTIPLY_STAGED(by_fours, staged, query, KEY_FOURS, n_keys)
-            BARRIER;
+            multiply_keys(PASS, n_keys, head);
             const uint dropped = dropped_edges(PASS, head, n_keys);
             UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
                 const uint at = (SIXTEENTH * KEYS_PER_ITEM + j) * 4u + FOUR;
-                const float4 w = weights_of(scores_of(PASS, by_fours[KEY_FOURS + at], stored, codes, j), log_sum);
-                const float4 kept = p.inverse * kept_of(w, dropped, j);
+                const edge_grad_t of_edges = grad_of_edges(PASS, scores_of(PASS, by_fours[KEY_FOURS + at], stored, codes, j), value[j],
+                                                           log_sum, dot_sum, dropped, j);
                 // What lies behind the last key is not a number of this step.
-                const float4 x = at / 4u < n_keys ? add4(kept * value[j], -1.0f * (w * dot_sum)) : zero4();
+                const float4 x = at / 4u < n_keys ? of_edges.score : zero4();
                 by_fours[KEY_FOURS + at] = x;
                 PUT_FOUR_HALVES(gradient, at, x)
-                PUT_FOUR_HALVES(weight, at, kept)
+                PUT_FOUR_HALVES(weight, at, of_edges.kept)
             }
             BARRIER;
             ADD_STAGED(sums, staged, gradient, 0u, n_keys)
@@ -102,6 +93,7 @@ KERNEL_BEGIN
                 PUT_KEY_SUMS(key_sums, to, 2u * fours, gradient, query, n_keys, p.scale)
                 PUT_KEY_SUMS(key_sums, to + fours, 2u * fours, weight, upper, n_keys, 1.0f)
             }
+            const uint n_entries = count_entries();
             if (n_entries == 0u) continue;
             for (uint i = LOCAL_ID + n_entries * 4u; i < (n_entries + 15u) / 16u * 64u; i += WG) PUT_FOUR_HALVES(onto, i, zero4())
             pull_entries(PASS, g, block, step_at, first, end);
@@ -132,9 +124,7 @@ KERNEL_BEGIN
             if (row == NO_ROW) continue;
             const uint place = p.parts > 1u ? partial_place(PASS, g, block, row, columns) : row * query_stride(PASS);
             for (uint c = 4u * SIXTEENTH; c < MOST_COLUMNS; c += 64u)
-                put_four(PASS, place + head * p.head_dim, c,
-                         p.scale * FLOAT4(number_of(by_fours[c * 4u + FOUR], i), number_of(by_fours[c * 4u + 4u + FOUR], i),
-                                          number_of(by_fours[c * 4u + 8u + FOUR], i), number_of(by_fours[c * 4u + 12u + FOUR], i)));
+                put_four(PASS, place + head * p.head_dim, c, p.scale * stored_columns(PASS, c, i));
         }
     }
 KERNEL_END

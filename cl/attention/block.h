@@ -1,5 +1,5 @@
-// A block of rows: ROWS_PER_TILE neighbouring leaves, the spans below one node (tile_position), or rows of a table. What they read together is one list
-// of nodes: per range number the union of the rows' ranges, one after the other. A kernel walks it in steps of KEYS_PER_STEP nodes; of each
+// A block of rows: ROWS_PER_TILE neighbouring leaves, the spans below one node (tile_position), or rows of a table. What they read together is one
+// list of nodes: per range number the union of the rows' ranges, one after the other. A kernel walks it in steps of KEYS_PER_STEP nodes; of each
 // node and row of the block `edges` says whether the row reads the node, and where to find q . r of the edge.
 //
 // Rows of the table of relative positions that a step uses are its entries: a row of the block reads node m of range r with table row

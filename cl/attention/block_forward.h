@@ -8,12 +8,7 @@ KERNEL_BEGIN
     const uint pieces = (p.head_dim + MOST_COLUMNS - 1u) / MOST_COLUMNS;  // of a head's columns: each has all scores
     const uint head = GROUP_ID / pieces % p.heads, own_column = GROUP_ID % pieces * MOST_COLUMNS + 4u * SIXTEENTH;
     const block_t block = block_of(PASS, GROUP_ID / pieces / p.heads);
-#ifdef TABLES
-    set_row_ranges(PASS, g, block);
-    BARRIER;
-#endif
-    set_block(PASS, g, block);
-    BARRIER;
+    open_block(PASS, g, block);
     const int begin = first_place(PASS, block), list_end = end_place(PASS, block);
 
     uint query[4];
@@ -30,7 +25,8 @@ KERNEL_BEGIN
             BARRIER;
         }
         step_at = walk_to(PASS, step_at, first);
-        const codes_t codes = begin_step(PASS, g, block, step_at, first, end, head);
+        const codes_t codes = begin_step(PASS, g, block, step_at, first, end);
+        mix_entries(PASS, step_at, block.n_ranges, first, end, head);
         BARRIER;
         float4 score[KEYS_PER_ITEM], largest = top;
         {

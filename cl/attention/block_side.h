@@ -1,7 +1,7 @@
-// With weights w = exp(score - lse), dropout factors f and D = dots, g = w (f dy . v - D) scale: dq = the sum over the keys of g k, dk = the sum over the
-// queries of g q, dv of w f dy. *Own* rows are those of the block, x and y of a row what is multiplied: q and dy of a query, k and v of a key. So of
-// both sides an edge is own x . other x and own y . other y, and the block's sums are over g and other x, for keys also over w f and other y.
-// Rows come from a table (TABLES), of either side (constant KEYS), or are keys of a graph that a rule makes (KEY_RULES).
+// With weights w = exp(score - lse), dropout factors f and D = dots, g = w (f dy . v - D) scale: dq = the sum over the keys of g k, dk = the sum
+// over the queries of g q, dv of w f dy. *Own* rows are those of the block, x and y of a row what is multiplied: q and dy of a query, k and v of a
+// key. So of both sides an edge is own x . other x and own y . other y, and the block's sums are over g and other x, for keys also over w f and
+// other y. Rows come from a table (TABLES), of either side (constant KEYS), or are keys of a graph that a rule makes (KEY_RULES).
 #include "cl/attention/four_rows.h"
 #include "cl/attention/sides.h"
 #ifdef KEY_RULES
@@ -18,10 +18,7 @@ KERNEL_BEGIN
     const uint columns = p.heads * p.head_dim, pieces = (p.head_dim + MOST_COLUMNS - 1u) / MOST_COLUMNS;
     const uint head = GROUP_ID / pieces % p.heads, c = GROUP_ID % pieces * MOST_COLUMNS + 4u * SIXTEENTH;
     const block_t block = block_of(PASS, GROUP_ID / pieces / p.heads);
-    set_row_ranges(PASS, g, block);
-    BARRIER;
-    set_block(PASS, g, block);
-    BARRIER;
+    open_block(PASS, g, block);
     const int begin = first_place(PASS, block), list_end = end_place(PASS, block);
 
     uint own[4], own_y[4];
@@ -45,8 +42,7 @@ KERNEL_BEGIN
             BARRIER;
         }
         step_at = walk_to(PASS, step_at, first);
-        set_list(PASS, g, block.sequence, step_at, first, end);
-        const codes_t codes = edge_codes(PASS, g, block, step_at, first, end);
+        const codes_t codes = begin_step(PASS, g, block, step_at, first, end);
         BARRIER;
         float4 score[KEYS_PER_ITEM], value[KEYS_PER_ITEM];
         {
@@ -66,24 +62,18 @@ KERNEL_BEGIN
                 ADD_DOTS(value, KEYS_PER_ITEM, p.head_dim, dy, own_y, kv, other_y)
             }
         }
-        uint dropped;
-        if (is_key)
-            dropped = dropped_queries(PASS, head, TO_UINT(end - first));
-        else
-            dropped = dropped_edges(PASS, head, TO_UINT(end - first));
+        const uint dropped = dropped_of_side(PASS, head, TO_UINT(end - first));
         UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
+            const uint t = place_of_key(j, end - first), at = (SIXTEENTH * KEYS_PER_ITEM + j) * 4u + FOUR;
             if (is_key) {
-                const uint at = upper_of_place(PASS, block, place_of_key(j, end - first)) * p.heads + head;
-                const float of_query = AT(lse, at), dots_of_query = AT(dots, at);
-                log_sum = FLOAT4(of_query, of_query, of_query, of_query);
-                dot_sum = FLOAT4(dots_of_query, dots_of_query, dots_of_query, dots_of_query);
+                log_sum = statistics_of_query(PASS, false, upper_of_place(PASS, block, t), head);
+                dot_sum = statistics_of_query(PASS, true, upper_of_place(PASS, block, t), head);
             }
-            const float4 product = product_of_edges(PASS, g, block, codes, j, place_of_key(j, end - first), score[j], head);
-            const float4 w = weights_of(scores_of(PASS, product, FLOAT4(1.0f, 1.0f, 1.0f, 1.0f), codes, j), log_sum);
-            const float4 kept = p.inverse * kept_of(w, dropped, j);
-            const uint at = (SIXTEENTH * KEYS_PER_ITEM + j) * 4u + FOUR;
-            if (is_key) weight[at] = kept;
-            gradient[at] = p.scale * add4(kept * value[j], -1.0f * (w * dot_sum));
+            const float4 product = product_of_edges(PASS, g, block, codes, j, t, score[j], head);
+            const edge_grad_t of_edges = grad_of_edges(PASS, scores_of(PASS, product, FLOAT4(1.0f, 1.0f, 1.0f, 1.0f), codes, j), value[j],
+                                                       log_sum, dot_sum, dropped, j);
+            if (is_key) weight[at] = of_edges.kept;
+            gradient[at] = p.scale * of_edges.score;
         }
         BARRIER;
         if (c < p.head_dim)

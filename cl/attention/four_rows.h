@@ -21,8 +21,8 @@ FUNCTION int part_of(int4 v, uint i) { return i == 0u ? v.x : i == 1u ? v.y : i 
 FUNCTION float number_of(float4 v, uint i) { return i == 0u ? v.x : i == 1u ? v.y : i == 2u ? v.z : v.w; }
 FUNCTION float dot4(float4 a, float4 b) { return (a.x * b.x + a.y * b.y) + (a.z * b.z + a.w * b.w); }
 
-// Columns c .. c + 3 of a head that begins at element i of x, for i and columns of any number: zero behind the last one. HEAD_REST, a constant, is what
-// columns are beyond fours.
+// Columns c .. c + 3 of a head that begins at element i of x, for i and columns of any number: zero behind the last one. HEAD_REST, a constant, is
+// what columns are beyond fours.
 #define COLUMNS_OF(x, i, c, columns)                                                                                              \
     (HEAD_REST == 0u || (c) + 4u <= (columns) ? READ4(x, (i) + (c))                                                               \
                                               : FLOAT4(READ(x, (i) + (c)), HEAD_REST > 1u ? READ(x, (i) + (c) + 1u) : 0.0f,       \
@@ -46,6 +46,15 @@ FUNCTION float dot4(float4 a, float4 b) { return (a.x * b.x + a.y * b.y) + (a.z 
 #else
 #include "cl/attention/rule_rows.h"
 #endif
+// Rows of the block and what they read together. Barriers: behind it all items see that.
+FUNCTION void open_block(CONTEXT, int4 g, block_t block) {
+#if defined(TABLES) || defined(KEY_RULES)
+    set_row_ranges(PASS, g, block);
+    BARRIER;
+#endif
+    set_block(PASS, g, block);
+    BARRIER;
+}
 FUNCTION int list_length(CONTEXT, int n_ranges) {
     OPEN
     int length = 0;
@@ -193,6 +202,12 @@ FUNCTION codes_t edge_codes(CONTEXT, int4 g, block_t block, place_t at, int firs
     }
     return codes;
 }
+// The step with places first .. end - 1, which begins `at`: its list, for all items, and the codes of the item's edges.
+FUNCTION codes_t begin_step(CONTEXT, int4 g, block_t block, place_t at, int first, int end) {
+    OPEN
+    set_list(PASS, g, block.sequence, at, first, end);
+    return edge_codes(PASS, g, block, at, first, end);
+}
 FUNCTION int code_of(codes_t codes, uint i, uint j) { return part_of(j < 4u ? codes.low : codes.high, i) >> TO_INT(8u * (j % 4u)) & 255; }
 
 // A bit for each of the item's edges whose weight is dropped: 8 i + j for row i and key j.
@@ -235,4 +250,19 @@ FUNCTION float4 kept_of(float4 x, uint dropped, uint j) {
     const uint bits = dropped >> j;
     return FLOAT4((bits & 1u) != 0u ? 0.0f : x.x, (bits & 256u) != 0u ? 0.0f : x.y, (bits & 65536u) != 0u ? 0.0f : x.z,
                   (bits & 16777216u) != 0u ? 0.0f : x.w);
+}
+
+// Backward, with dropout factors f and D = dots: of the item's key j and its four rows the weights w = exp(score - lse) times f, from which dv comes,
+// and the gradient of the scores without their scale, w (f dy . v - D).
+STRUCT(edge_grad_t) {
+    float4 kept;
+    float4 score;
+};
+FUNCTION edge_grad_t grad_of_edges(CONTEXT, float4 score, float4 value, float4 log_sum, float4 dot_sum, uint dropped, uint j) {
+    OPEN
+    edge_grad_t of_edges;
+    const float4 w = weights_of(score, log_sum);
+    of_edges.kept = p.inverse * kept_of(w, dropped, j);
+    of_edges.score = add4(of_edges.kept * value, -1.0f * (w * dot_sum));
+    return of_edges;
 }

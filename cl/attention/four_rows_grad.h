@@ -2,8 +2,8 @@
 // takes the sum of those of an entry, [entry][rows].
 #include "cl/attention/block_sums.h"
 
-// What a group of a dispatch takes: up to MOST_COLUMNS columns of a head, and blocks or parts first_unit .. end_unit - 1. The head's sums of the table begin at `area`; a row of key_sums
-// has `fours` for dk and for dv of `heads` heads.
+// What a group of a dispatch takes: up to MOST_COLUMNS columns of a head, and blocks or parts first_unit .. end_unit - 1. The head's sums of the
+// table begin at `area`; a row of key_sums has `fours` for dk and for dv of `heads` heads.
 STRUCT(grad_group_t) {
     uint heads, head, first_column, area, fours, first_unit, end_unit;
 };
@@ -37,8 +37,12 @@ FUNCTION float dots_of(CONTEXT, uint i, uint head) {
     return row == NO_ROW ? 0.0f : AT(dots, row * p.heads + head);
 }
 // The same of the item's four rows.
-FUNCTION float4 lse_of_rows(CONTEXT, uint head) { return FLOAT4(lse_of(PASS, 0u, head), lse_of(PASS, 1u, head), lse_of(PASS, 2u, head), lse_of(PASS, 3u, head)); }
-FUNCTION float4 dots_of_rows(CONTEXT, uint head) { return FLOAT4(dots_of(PASS, 0u, head), dots_of(PASS, 1u, head), dots_of(PASS, 2u, head), dots_of(PASS, 3u, head)); }
+FUNCTION float4 lse_of_rows(CONTEXT, uint head) {
+    return FLOAT4(lse_of(PASS, 0u, head), lse_of(PASS, 1u, head), lse_of(PASS, 2u, head), lse_of(PASS, 3u, head));
+}
+FUNCTION float4 dots_of_rows(CONTEXT, uint head) {
+    return FLOAT4(dots_of(PASS, 0u, head), dots_of(PASS, 1u, head), dots_of(PASS, 2u, head), dots_of(PASS, 3u, head));
+}
 // The sum of the gradients of row u's edges with table row `row` to the nodes of a range in the step.
 FUNCTION float sum_of_edges(CONTEXT, int4 range, int row, int4 nodes, int start, int first, int end, uint u) {
     OPEN

@@ -1,5 +1,6 @@
-// The forward of a block by fragments, by a rule or over a table (TABLES). A step: products of the queries with the rows of the table that it uses and with its keys; scores in registers, largest score of each row over all
-// items (`exchange`); weights; their product with the values, which the items add to the results in registers.
+// The forward of a block by fragments, by a rule or over a table (TABLES). A step: products of the queries with the rows of the table that it uses
+// and with its keys; scores in registers, largest score of each row over all items (`exchange`); weights; their product with the values, which the
+// items add to the results in registers.
 #include "cl/attention/fragment_queries.h"
 #include "cl/attention/four_rows_results.h"
 KERNEL_BEGIN
@@ -23,18 +24,9 @@ KERNEL_BEGIN
         }
         step_at = walk_to(PASS, step_at, first);
         const codes_t codes = begin_step(PASS, g, block, step_at, first, end);
+        set_entries(PASS, step_at, block.n_ranges, first, end);
         BARRIER;
-        const uint n_entries = count_entries();
-        for (uint e = 0u; e < n_entries; e += STEP_KEYS) {
-            stage_entries(PASS, e, n_entries);
-            BARRIER;
-            MULTIPLY_STAGED(by_fours, staged, query, e * 4u, min(n_entries - e, STEP_KEYS))
-            BARRIER;
-        }
-        stage_nodes(PASS, n_keys, 0u, head);
-        BARRIER;
-        MULTIPLY_STAGED(by_fours, staged, query, KEY_FOURS, n_keys)
-        BARRIER;
+        multiply_keys(PASS, n_keys, head);
         stage_nodes(PASS, n_keys, 1u, head);
         float4 score[KEYS_PER_ITEM], largest = top;
         UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {

@@ -11,7 +11,7 @@
 #define FRAGMENT_LOCALS(L)                                                                                            \
     FOUR_ROWS_LOCALS(L) FRAGMENT_PRODUCT_LOCALS(L) L(int4, entry_rows, ENTRIES / 4u + 1u)                             \
     L(uint4, query, 16u * FRAGMENT_LINE(MOST_COLUMNS))
-// Rows of a side, x and y (fragment_side.h).
+// The block's rows of a side, x and y (fragment_side.h).
 #define FRAGMENT_SIDE_LOCALS(L)                                                                                       \
     FRAGMENT_PRODUCT_LOCALS(L) L(uint4, gradient, 32u * KEYS_PER_ITEM)                                                \
-    L(uint4, query, 16u * FRAGMENT_LINE(MOST_COLUMNS)) L(uint4, upper, 16u * FRAGMENT_LINE(MOST_COLUMNS))
+    L(uint4, own_first, 16u * FRAGMENT_LINE(MOST_COLUMNS)) L(uint4, own_next, 16u * FRAGMENT_LINE(MOST_COLUMNS))

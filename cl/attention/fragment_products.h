@@ -50,23 +50,6 @@ FUNCTION void stage_entries(CONTEXT, uint first, uint n_entries) {
 }
 #endif
 
-// What the block's rows read.
-FUNCTION void open_block(CONTEXT, int4 g, block_t block) {
-#if defined(TABLES) || defined(KEY_RULES)
-    set_row_ranges(PASS, g, block);
-    BARRIER;
-#endif
-    set_block(PASS, g, block);
-    BARRIER;
-}
-// The step with places first .. end - 1, which begins `at`: its list and its entries, for all items, and the codes of the item's edges.
-FUNCTION codes_t begin_step(CONTEXT, int4 g, block_t block, place_t at, int first, int end) {
-    OPEN
-    set_list(PASS, g, block.sequence, at, first, end);
-    set_entries(PASS, at, block.n_ranges, first, end);
-    return edge_codes(PASS, g, block, at, first, end);
-}
-
 // to [row][row of the block by fours], from `first` on, = the first `count` staged rows times the block's rows.
 #define MULTIPLY_STAGED(to, staged, rows, first, count)                                                          \
     for (uint tile = SUBGROUP_ID; tile < ((count) + FRAGMENT_M - 1u) / FRAGMENT_M * ACROSS; tile += SUBGROUPS) { \
@@ -105,3 +88,9 @@ FUNCTION codes_t begin_step(CONTEXT, int4 g, block_t block, place_t at, int firs
         const uint tile = i * SUBGROUPS + SUBGROUP_ID;                                                                      \
         if (tile < SUM_TILES) FRAGMENT_STORE(sums[i], to, tile / ACROSS * FRAGMENT_M * 4u + tile % ACROSS * FRAGMENT_N / 4u, 4u); \
     }
+// There, columns c .. c + 3 of the item's row i.
+FUNCTION float4 stored_columns(CONTEXT, uint c, uint i) {
+    OPEN
+    return FLOAT4(number_of(by_fours[c * 4u + FOUR], i), number_of(by_fours[c * 4u + 4u + FOUR], i),
+                  number_of(by_fours[c * 4u + 8u + FOUR], i), number_of(by_fours[c * 4u + 12u + FOUR], i));
+}

@@ -23,3 +23,19 @@ FUNCTION void stage_queries(CONTEXT, uint head) {
         query[u * LINE + e] = x;
     }
 }
+// by_fours = the step's entries times the queries, and behind them, from KEY_FOURS on, its keys times the queries. Barriers: every item calls it, and
+// afterwards has the keys staged.
+FUNCTION void multiply_keys(CONTEXT, uint n_keys, uint head) {
+    OPEN
+    const uint n_entries = count_entries();
+    for (uint e = 0u; e < n_entries; e += STEP_KEYS) {
+        stage_entries(PASS, e, n_entries);
+        BARRIER;
+        MULTIPLY_STAGED(by_fours, staged, query, e * 4u, min(n_entries - e, STEP_KEYS))
+        BARRIER;
+    }
+    stage_nodes(PASS, n_keys, 0u, head);
+    BARRIER;
+    MULTIPLY_STAGED(by_fours, staged, query, KEY_FOURS, n_keys)
+    BARRIER;
+}

@@ -1,6 +1,6 @@
-// A side of a block by fragments. As block_side.h says of own and other rows, x and y; with g = w (f dy . v - D), and the scale where sums leave the
-// fragments. Weights and g are f16. A step multiplies the other side's rows, staged, by the block's: of keys x and then y, since sums over y come first,
-// and of queries, which have none, y and then x.
+// A side of a block by fragments. As block_side.h says of own and other rows, x and y; with g = w (f dy . v - D), and the scale where sums leave
+// the fragments. Weights and g are f16. A step multiplies the other side's rows, staged, by the block's: a block of keys x and then y, since sums
+// over y come first, a block of queries, which have none, y and then x. own_first and own_next have the block's x and y in this order.
 #include "cl/attention/fragment_products.h"
 #include "cl/attention/sides.h"
 
@@ -18,12 +18,12 @@ FUNCTION uint4 eight_of_side(CONTEXT, uint row, bool is_key, uint beside, uint h
         x = EIGHT(dy, place);
     return x;
 }
-FUNCTION void stage_own(CONTEXT, bool is_key, uint head) {
+FUNCTION void stage_own(CONTEXT, bool is_key, uint beside_first, uint head) {
     OPEN
     for (uint i = LOCAL_ID; i < ROWS_PER_TILE * EIGHTS; i += WG) {
         const uint u = i / EIGHTS, e = i % EIGHTS;
-        query[u * LINE + e] = eight_of_side(PASS, own_row[u], is_key, 0u, head, e);
-        upper[u * LINE + e] = eight_of_side(PASS, own_row[u], is_key, 1u, head, e);
+        own_first[u * LINE + e] = eight_of_side(PASS, own_row[u], is_key, beside_first, head, e);
+        own_next[u * LINE + e] = eight_of_side(PASS, own_row[u], is_key, 1u - beside_first, head, e);
     }
 }
 FUNCTION void stage_others(CONTEXT, bool is_key, uint beside, uint n_rows, uint head) {
@@ -43,18 +43,16 @@ FUNCTION void put_sums(CONTEXT, block_t block, uint head, uint beside, float fac
         if (row == NO_ROW) continue;
         const uint place = sums_place(PASS, block, row, place_of(PASS, row, KEYS != 0u, head), head) + beside * p.heads * p.head_dim;
         for (uint c = 4u * SIXTEENTH; c < MOST_COLUMNS; c += 64u)
-            put_columns(PASS, place, c,
-                        factor * FLOAT4(number_of(by_fours[c * 4u + FOUR], i), number_of(by_fours[c * 4u + 4u + FOUR], i),
-                                        number_of(by_fours[c * 4u + 8u + FOUR], i), number_of(by_fours[c * 4u + 12u + FOUR], i)));
+            put_columns(PASS, place, c, factor * stored_columns(PASS, c, i));
     }
 }
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
     const bool is_key = KEYS != 0u;
-    const uint head = GROUP_ID % p.heads, before = is_key ? 0u : 1u;
+    const uint head = GROUP_ID % p.heads, beside_first = is_key ? 0u : 1u;
     const block_t block = block_of(PASS, GROUP_ID / p.heads);
     open_block(PASS, g, block);
-    stage_own(PASS, is_key, head);
+    stage_own(PASS, is_key, beside_first, head);
     const int begin = first_place(PASS, block), list_end = end_place(PASS, block);
     const float4 stored = FLOAT4(1.0f, 1.0f, 1.0f, 1.0f);
     float4 log_sum = zero4(), dot_sum = zero4();
@@ -75,42 +73,29 @@ KERNEL_BEGIN
         step_at = walk_to(PASS, step_at, first);
         const codes_t codes = begin_step(PASS, g, block, step_at, first, end);
         BARRIER;
-        stage_others(PASS, !is_key, before, n_rows, head);
+        stage_others(PASS, !is_key, beside_first, n_rows, head);
         BARRIER;
-        if (is_key) {
-            MULTIPLY_STAGED(by_fours, staged, query, 0u, n_rows)
-        } else {
-            MULTIPLY_STAGED(by_fours, staged, upper, 0u, n_rows)
-        }
+        MULTIPLY_STAGED(by_fours, staged, own_first, 0u, n_rows)
         BARRIER;
         float4 product[KEYS_PER_ITEM];
         UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) product[j] = by_fours[(SIXTEENTH * KEYS_PER_ITEM + j) * 4u + FOUR];
-        stage_others(PASS, !is_key, 1u - before, n_rows, head);
+        stage_others(PASS, !is_key, 1u - beside_first, n_rows, head);
         BARRIER;
-        if (is_key) {
-            MULTIPLY_STAGED(by_fours, staged, upper, 0u, n_rows)
-        } else {
-            MULTIPLY_STAGED(by_fours, staged, query, 0u, n_rows)
-        }
+        MULTIPLY_STAGED(by_fours, staged, own_next, 0u, n_rows)
         BARRIER;
-        uint dropped;
-        if (is_key)
-            dropped = dropped_queries(PASS, head, n_rows);
-        else
-            dropped = dropped_edges(PASS, head, n_rows);
+        const uint dropped = dropped_of_side(PASS, head, n_rows);
         UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
             const uint at = (SIXTEENTH * KEYS_PER_ITEM + j) * 4u + FOUR;
             const float4 next = by_fours[at], score = is_key ? product[j] : next, value = is_key ? next : product[j];
             if (is_key) {
-                const uint of_query = row_of_place(PASS, place_of_key(j, end - first)) * p.heads + head;
-                log_sum = FLOAT4(AT(lse, of_query), AT(lse, of_query), AT(lse, of_query), AT(lse, of_query));
-                dot_sum = FLOAT4(AT(dots, of_query), AT(dots, of_query), AT(dots, of_query), AT(dots, of_query));
+                const uint row = row_of_place(PASS, place_of_key(j, end - first));
+                log_sum = statistics_of_query(PASS, false, row, head);
+                dot_sum = statistics_of_query(PASS, true, row, head);
             }
-            const float4 w = weights_of(scores_of(PASS, score, stored, codes, j), log_sum);
-            const float4 kept = p.inverse * kept_of(w, dropped, j);
+            const edge_grad_t of_edges = grad_of_edges(PASS, scores_of(PASS, score, stored, codes, j), value, log_sum, dot_sum, dropped, j);
             // What lies behind the last row is not a number of this step.
-            PUT_FOUR_HALVES(gradient, at, at / 4u < n_rows ? add4(kept * value, -1.0f * (w * dot_sum)) : zero4())
-            if (is_key) PUT_FOUR_HALVES(weight, at, kept)
+            PUT_FOUR_HALVES(gradient, at, at / 4u < n_rows ? of_edges.score : zero4())
+            if (is_key) PUT_FOUR_HALVES(weight, at, of_edges.kept)
         }
         BARRIER;
         if (is_key) {

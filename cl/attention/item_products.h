@@ -22,12 +22,13 @@ FUNCTION float4 stored_rows(CONTEXT) {
         place[j] = node_place(PASS, row, 0u, head);                 \
         if (row == NO_ROW) absent |= 1u << j;                       \
     }
+// by_fours [entry][rows] = q . r of the step's entries.
 #ifdef TABLES
 FUNCTION void mix_entries(CONTEXT, place_t at, int n_ranges, int first, int end, uint head) {}
 #else
-// by_fours [entry][rows] = q . r of the step's entries.
 FUNCTION void mix_entries(CONTEXT, place_t at, int n_ranges, int first, int end, uint head) {
     OPEN
+    if (!HAS_REL) return;
     int count = TO_INT(ENTRIES);
     for (int e = 4 * TO_INT(SIXTEENTH); e < count; e += 64) {
         const entries_t entries = four_entries(PASS, at, n_ranges, first, end, e);
@@ -46,12 +47,3 @@ FUNCTION void mix_entries(CONTEXT, place_t at, int n_ranges, int first, int end,
     }
 }
 #endif
-// The step with places first .. end - 1, which begins `at`: its list and the products with its entries, for all items, and the codes of the
-// item's edges.
-FUNCTION codes_t begin_step(CONTEXT, int4 g, block_t block, place_t at, int first, int end, uint head) {
-    OPEN
-    set_list(PASS, g, block.sequence, at, first, end);
-    const codes_t codes = edge_codes(PASS, g, block, at, first, end);
-    if (HAS_REL) mix_entries(PASS, at, block.n_ranges, first, end, head);
-    return codes;
-}

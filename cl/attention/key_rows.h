@@ -1,5 +1,5 @@
-// The rows of a block of keys of a graph that a rule makes, for block_side.h: ROWS_PER_TILE neighbouring nodes of one level, of which range_of_row has
-// the queries that read them. Rows of the table of positions are looked up edge by edge.
+// The rows of a block of keys of a graph that a rule makes, for block_side.h: ROWS_PER_TILE neighbouring nodes of one level, of which range_of_row
+// has the queries that read them. Rows of the table of positions are looked up edge by edge.
 #define HAS_REL false
 
 FUNCTION int4 position_of_key(CONTEXT, int4 g, block_t block, int u) {

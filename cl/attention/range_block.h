@@ -1,5 +1,5 @@
-// The rows of a block of either side of a table (table_rows.h), or of keys of a graph that a rule makes (key_rows.h), for block.h: of each of the block's
-// ranges, which nodes a row reads is in `row_range`. No relative positions, so no entries.
+// The rows of a block of either side of a table (table_rows.h), or of keys of a graph that a rule makes (key_rows.h), for block.h: of each of the
+// block's ranges, which nodes a row reads is in `row_range`. No relative positions, so no entries.
 #define WITHOUT_ENTRIES
 #if defined(KEY_RULES)
 #include "cl/attention/key_rows.h"

@@ -42,7 +42,8 @@ FUNCTION void set_block(CONTEXT, int4 g, block_t block) {
         base_of[r] = bases;
     }
 }
-// The entries of a range with nodes `nodes` in the step with places first .. end - 1: {first row of the table, number of rows, from one to the next, 0}.
+// The entries of a range with nodes `nodes` in the step with places first .. end - 1: {first row of the table, number of rows, from one to the
+// next, 0}.
 FUNCTION int4 entries_of(CONTEXT, int r, int4 nodes, int start, int first, int end) {
     OPEN
     const int from = nodes.x + max(first - start, 0), to = min(nodes.y, nodes.x + end - start);

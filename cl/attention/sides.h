@@ -39,6 +39,12 @@ FUNCTION float4 statistics_of(CONTEXT, bool of_dots, uint head) {
     }
     return four;
 }
+// The same of one query, for all four.
+FUNCTION float4 statistics_of_query(CONTEXT, bool of_dots, uint row, uint head) {
+    OPEN
+    const float x = of_dots ? AT(dots, row * p.heads + head) : AT(lse, row * p.heads + head);
+    return FLOAT4(x, x, x, x);
+}
 // As dropped_edges, where the block's rows are keys and those of the list queries.
 FUNCTION uint dropped_queries(CONTEXT, uint head, uint n_rows) {
     OPEN
@@ -53,6 +59,11 @@ FUNCTION uint dropped_queries(CONTEXT, uint head, uint n_rows) {
         }
     }
     return bits;
+}
+FUNCTION uint dropped_of_side(CONTEXT, uint head, uint n_rows) {
+    OPEN
+    if (KEYS != 0u) return dropped_queries(PASS, head, n_rows);
+    return dropped_edges(PASS, head, n_rows);
 }
 FUNCTION void put_columns(CONTEXT, uint place, uint c, float4 x) {
     OPEN

@@ -3,9 +3,9 @@
 //
 // Of a slot, rows whose ranges touch one another, each that of the row before, make a *run*, whose union is a range of the block's list: queries of
 // one sentence, document or window, which share most of what they read. Where the next text begins, and far from here what it reads, the next run
-// does. All nodes of a run are read, so a list is at most as long as those of its rows one after the other: where rows share nothing the block loads
-// as much as 16 groups with a row each, and masks the other rows' scores. row_range: [slot][row of the block]{begin, end}. union_of of a run: {begin, end,
-// slot, its first row + 256 times the row behind its last one}. Runs are numbered slot by slot; behind the last one they are empty.
+// does. All nodes of a run are read, so a list is at most as long as those of its rows one after the other: where rows share nothing the block
+// loads as much as 16 groups with a row each, and masks the other rows' scores. row_range: [slot][row of the block]{begin, end}. union_of of a run:
+// {begin, end, slot, its first row + 256 times the row behind its last one}. Runs are numbered slot by slot; behind the last one they are empty.
 #define HAS_REL false
 
 FUNCTION void set_row_ranges(CONTEXT, int4 g, block_t block) {

@@ -6,7 +6,7 @@
 #define COLUMNS_64 ((MOST_COLUMNS + 63u) / 64u)  // and by 64
 #define MIX_STRIDE (ENTRIES + 4u)                // from row to row of the block, of numbers for each entry
 
-// What the block's rows read, as one list.
+// What the block's rows read, as one list. Barriers: behind it all items see that.
 FUNCTION void open_block(CONTEXT, int4 g, block_t block) {
     OPEN
     set_rows(PASS, g, block);
@@ -16,7 +16,7 @@ FUNCTION void open_block(CONTEXT, int4 g, block_t block) {
     start_ranges(PASS, block.n_ranges);
     BARRIER;
 }
-// The step's list and edges, from place `first` on.
+// The step's list and edges, from place `first` on. Barriers, before it too.
 FUNCTION void open_step(CONTEXT, int4 g, block_t block, int first, uint n_nodes, uint n_filled) {
     OPEN
     BARRIER;

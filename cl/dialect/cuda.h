@@ -116,8 +116,8 @@ static __device__ __forceinline__ void store_element(uint dtype, void *data, uin
 #define ARGUMENT(number, kind, name) void *name##_base,
 #define POINTER(number, kind, name) TYPE_##kind const name = (TYPE_##kind)name##_base;
 #define GIVE(number, kind, name) , name
-// At least so many items share a multiprocessor and its 65,536 registers: with 256 an item may take all it wants, and a kernel that does with less says
-// so. Left to itself, ptxas may spill to take 64.
+// At least so many items share a multiprocessor and its 65,536 registers: with 256 an item may take all it wants, and a kernel that does with less
+// says so. Left to itself, ptxas may spill to take 64.
 #define LEAST_ITEMS 256u
 #define LEAST_GROUPS (WG < LEAST_ITEMS ? LEAST_ITEMS / WG : 1u)
 #define KERNEL_BEGIN                                                                                                   \

@@ -1,7 +1,7 @@
-// What the 32 work-items of a warp do together, in CUDA alone: tensor cores, fragments of matrices from local memory, values of other
-// items. A kernel includes this behind cuda.h, has work-groups of whole warps, and lets all items of a warp come to each of these together.
-// Fragments lie as the PTX manual says (mma.m16n8k16, ldmatrix). load_matrix_*, warp_transposed, warp_mma_* and warp_pair_* need compute capability 8.0: a kernel that
-// calls them does not compile for less.
+// What the 32 work-items of a warp do together, in CUDA alone: tensor cores, fragments of matrices from local memory, values of other items. A
+// kernel includes this behind cuda.h, has work-groups of whole warps, and lets all items of a warp come to each of these together. Fragments lie as
+// the PTX manual says (mma.m16n8k16, ldmatrix). load_matrix_*, warp_transposed, warp_mma_* and warp_pair_* need compute capability 8.0: a kernel
+// that calls them does not compile for less.
 #define WARP 32u
 #define LANE (LOCAL_ID % WARP)
 #define WARP_BARRIER __syncwarp()  // orders memory for the items of the warp
