@@ -31,8 +31,8 @@ KERNEL_BEGIN
     const uint head_turns = (p.heads + ALL_WARPS - 1u) / ALL_WARPS, columns = p.heads * p.head_dim;
     const uint head = GROUP_ID % head_turns * ALL_WARPS + OWN_WARP;
     const bool works = head < p.heads;
-    const void *const own_y_tensor = is_key ? (const void *)kv : (const void *)dy;
-    const void *const other_y_tensor = is_key ? (const void *)dy : (const void *)kv;
+    const void *const own_y_tensor = is_key ? (const void *)kv : (const void *)dy,
+               *const other_y_tensor = is_key ? (const void *)dy : (const void *)kv;
     const void *const own_tensor = is_key ? (const void *)kv : (const void *)q, *const other_tensor = is_key ? (const void *)q : (const void *)kv;
     const block_t block = block_of(PASS, GROUP_ID / head_turns);
     open_block(PASS, g, block);
