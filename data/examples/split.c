@@ -56,8 +56,10 @@ static bool is_of(const char *name, const char *language) {
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+// However they are packed.
 static bool are_shards(const char *a, const char *b) {
-    while (*a && *b) {
+    const char *a_end = a + bpt_packing_bare(a), *b_end = b + bpt_packing_bare(b);
+    while (a < a_end && b < b_end) {
         if (is_digit(*a) && is_digit(*b)) {
             while (is_digit(*a)) ++a;
             while (is_digit(*b)) ++b;
@@ -65,7 +67,7 @@ static bool are_shards(const char *a, const char *b) {
             return false;
         }
     }
-    return !*a && !*b;
+    return a == a_end && b == b_end;
 }
 
 // They are counted from 0 or 1: two years of a test set are no shards. `first` and `second` in their order.
@@ -97,6 +99,12 @@ static int compare_shards(const void *x, const void *y) {
     return *a || *b ? (*a ? 1 : -1) : strcmp(first, second);
 }
 
+// One file twice, packed and not, or packed in two ways.
+static bool is_same(const char *first, const char *second) {
+    const size_t length = bpt_packing_bare(first);
+    return length == bpt_packing_bare(second) && !strncmp(first, second, length);
+}
+
 // ---- Lists of files
 
 void bpt_part_paths_free(bpt_part_paths_t *p) {
@@ -113,16 +121,20 @@ static bpt_status_t add_path(bpt_part_paths_t *p, const char *folder, const char
 }
 
 static bpt_status_t fail_both(const char *folder, const char *first, const char *second, int part) {
-    return bpt_fail(BPT_ERR_INPUT,
-                    "%s: both '%s' and '%s' could be the %s part; keep one in the folder%s (shards of a part differ in numbers alone, which "
-                    "count from 0 or 1)",
-                    folder, first, second, part_names[part], part == BPT_TEST ? ", or call it 'test' and no more, which is then taken" : "");
+    return bpt_fail(
+        BPT_ERR_INPUT,
+        "%s: both '%s' and '%s' could be the %s part; keep one in the folder%s (shards of a part differ in numbers alone, which "
+        "count from 0 or 1)",
+        folder, first, second, part_names[part], part == BPT_TEST ? ", or call it 'test' and no more, which is then taken" : "");
 }
 
 static bpt_status_t sort_shards(const char *folder, int part, char **path, size_t count) {
     if (count < 2) return BPT_OK;
     qsort(path, count, sizeof *path, compare_shards);
-    return are_counted(path[0], path[1]) ? BPT_OK : fail_both(folder, bpt_path_name(path[0]), bpt_path_name(path[1]), part);
+    for (size_t i = 1; i < count; ++i)
+        if (is_same(path[i - 1], path[i]) || (i == 1 && !are_counted(path[0], path[1])))
+            return fail_both(folder, bpt_path_name(path[i - 1]), bpt_path_name(path[i]), part);
+    return BPT_OK;
 }
 
 // Whether a name in the folder is that of a file which may be a part.
@@ -196,8 +208,12 @@ static bpt_status_t take_path(const char *path, const char *language, bpt_part_p
     int p;
     if (bpt_folder_exists(path)) return bpt_split_find(path, language, part);
     if (language)
-        return bpt_fail(BPT_ERR_INPUT, "%s is no folder; texts and their translations are files of one folder, such as train.%s", path,
-                        language);
+        return bpt_fail(BPT_ERR_INPUT,
+                        "%s is no folder; texts and their translations are files of one folder, such as train.%s, or two columns of a "
+                        "file that --format names, such as csv",
+                        path, language);
+    if (strcmp(path, "-") && !bpt_file_exists(path))
+        return bpt_fail(BPT_ERR_IO, "%s: there is no such file or folder; check the path", path);
     BPT_TRY(part_of(path, bpt_path_name(path), &p));
     if (p < 0) return bpt_fail(BPT_ERR_INPUT, "%s: its name says no part, as a file beside folders must: 'train', 'valid' or 'test'", path);
     return add_path(&part[p], NULL, path);
@@ -207,8 +223,10 @@ static bpt_status_t open_parts(const bpt_paths_t *paths, const char *language, c
                                const bpt_running_t *how, bpt_split_t *split) {
     const char *folder = paths->path[0];
     if (!part[BPT_TRAIN].count && language)
-        return bpt_fail(BPT_ERR_INPUT, "%s: no file whose name holds 'train' and ends in '.%s', such as train.%s", folder, language,
-                        language);
+        return bpt_fail(BPT_ERR_INPUT,
+                        "%s: no file whose name holds 'train' and ends in '.%s', such as train.%s; where both sides are in one file, "
+                        "--format names how it is written, such as csv",
+                        folder, language, language);
     if (!part[BPT_TRAIN].count)
         return bpt_fail(BPT_ERR_INPUT, "%s: no file whose name holds 'train'; name a file instead, or several (%s/*), or rename yours",
                         folder, folder);

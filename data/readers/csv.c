@@ -49,6 +49,15 @@ static bpt_status_t find_name(const bpt_range_t *where, const bpt_csv_cells_t *c
     return BPT_OK;
 }
 
+// What looks like columns between other characters than commas.
+static const char *other_separator(const bpt_csv_cells_t *c) {
+    if (c->count > 1) return "";
+    const bool semicolons = memchr(c->cell[0].data, ';', c->cell[0].bytes), tabs = memchr(c->cell[0].data, '\t', c->cell[0].bytes);
+    return tabs         ? "; columns between tabs are --format columns"
+           : semicolons ? "; columns are separated by commas, not semicolons: convert the file"
+                        : "";
+}
+
 static bpt_status_t find_column(const bpt_range_t *where, const bpt_csv_cells_t *c, const bpt_word_t *chosen, const bpt_role_t *role,
                                 int *out) {
     char names[NAMES_BYTES];
@@ -58,9 +67,10 @@ static bpt_status_t find_column(const bpt_range_t *where, const bpt_csv_cells_t 
         BPT_TRY(find_name(where, c, &(bpt_word_t){*name, strlen(*name)}, role, out));
     if (*out >= 0) return BPT_OK;
     const bpt_shown_t name = bpt_show(chosen->data, chosen->bytes);
-    return bpt_fail(BPT_ERR_INPUT, "%s: line %" PRIu64 ": no column \"%s\" for the %s: the first line has %s; --%s names the column%s",
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %" PRIu64 ": no column \"%s\" for the %s: the first line has %s; --%s names the column%s%s",
                     where->path, where->line, chosen->bytes ? name.text : role->usual[0], role->what, list_names(c, names), role->option,
-                    role == &bpt_role_side ? "" : ", --label-column and --text-column count columns in files without such a line");
+                    role == &bpt_role_side ? "" : ", --label-column and --text-column count columns in files without such a line",
+                    other_separator(c));
 }
 
 static bpt_status_t read_header(table_t *t, const bpt_range_t *record) {

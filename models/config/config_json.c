@@ -117,6 +117,10 @@ bpt_status_t bpt_model_config_to_json(const bpt_model_config_t *config, json_t *
     return status;
 }
 
+bpt_status_t bpt_model_config_tell(json_t *object, const char *name, const bpt_model_config_t *config) {
+    return write_key(object, bpt_config_key_find(name), config);
+}
+
 bpt_status_t bpt_model_config_format(const bpt_model_config_t *config, char **out) {
     json_t *object;
     BPT_TRY(bpt_model_config_to_json(config, &object));

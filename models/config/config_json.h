@@ -18,6 +18,8 @@ bpt_status_t bpt_model_config_fill_head_dim(bpt_model_config_t *config) BPT_MUST
 
 // A new object with the keys that apply; released with json_decref.
 bpt_status_t bpt_model_config_to_json(const bpt_model_config_t *config, json_t **out) BPT_MUST_USE;
+// Adds a key whose value such an object may be silent about.
+bpt_status_t bpt_model_config_tell(json_t *object, const char *key, const bpt_model_config_t *config) BPT_MUST_USE;
 // From an object: absent keys take the defaults (d_embed = d_model, head_dim = d_model / heads, causal where the task needs it, the kind's
 // positions, rule paper, not tied, no dropout); what has no default is required. Unknown keys are a warning that names `where`; wrong types
 // and values are BPT_ERR_INPUT and name the key. The result is checked.

@@ -272,6 +272,8 @@ static bpt_status_t create(bpt_run_t *run) {
 }
 
 static bpt_status_t check_is_run(const bpt_run_t *run) {
+    if (bpt_file_exists(run->path))
+        return bpt_fail(BPT_ERR_INPUT, "%s is a file, not a run; bpt import makes a run of an exported model", run->path);
     if (!bpt_folder_exists(run->path))
         return bpt_fail(BPT_ERR_INPUT, "%s is not a run: there is no such folder; check the path", run->path);
     if (bpt_file_exists(run->config)) return BPT_OK;

@@ -272,6 +272,7 @@ static void what_cannot_be_compared_is_refused(void **state) {
     test_refused(2, "two runs are compared by one number", "eval %s %s --shift 0,1 " USE, a, a);
     test_refused(2, "two runs read the data twice", "eval %s %s --data - " USE, a, a);
     test_refused(1, "is not a run", "eval %s %s-gone " USE, a, a);
+    test_refused(1, "is a file, not a run; bpt import makes a run", "eval %s/config.json " USE, a);
 }
 
 // Each run has test data of its own.

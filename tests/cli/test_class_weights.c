@@ -79,7 +79,7 @@ static void weights_change_the_training_and_are_kept(void **state) {
     assert_int_equal(remove(test_path("weights")), 0);
     test_succeed("train --resume --out %s " ON, test_path("halved"));
     expect_model("balanced", "halved", true);
-    test_refused(2, "--class-weights cannot change when a run is resumed", "train --resume --class-weights balanced --out %s " ON,
+    test_refused(2, "--class-weights cannot change when a run is resumed: it was not given; start a new run", "train --resume --class-weights balanced --out %s " ON,
                  test_path("plain"));
 }
 

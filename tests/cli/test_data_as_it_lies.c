@@ -198,6 +198,9 @@ static void phrases_are_those_of_brackets(void **state) {
     test_refused(2,
                  "--subtrees makes examples of phrases in brackets, which --format text or trees has and jsonl has not; say --no-subtrees",
                  "train --task classify --subtrees " SMALL " --data %s --out %s", test_path("phrases.jsonl"), test_path("refused"));
+    test_write_file(test_path("phrases.tsv"), "a\tone\nb\ttwo\nb\tthree\n", 20);
+    test_refused(1, "phrases.tsv: line 1: --subtrees makes examples of phrases in brackets, and this is a line without them",
+                 "train --task classify --subtrees " SMALL " --data %s --out %s", test_path("phrases.tsv"), test_path("refused"));
 }
 
 static void cut_and_damaged_files_are_refused(void **state) {

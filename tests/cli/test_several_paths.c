@@ -120,6 +120,21 @@ static void shards_are_read_in_their_order(void **state) {
     }
 }
 
+// However each is packed; but one file packed in two ways is no two shards.
+static void shards_may_be_packed(void **state) {
+    (void)state;
+    char mixed[256], out[256], command[1200];
+    snprintf(mixed, sizeof mixed, "%s", test_path("mixed")), snprintf(out, sizeof out, "%s", test_path("mixed-run"));
+    snprintf(command, sizeof command, "cp -r '%s' '%s' && gzip '%s/train-1.tsv' && xz '%s/train-2.tsv'", test_path("shards"), mixed, mixed,
+             mixed);
+    if (system(command)) skip();  // no xz here
+    test_succeed(CLASSIFY " --data %s --out %s", mixed, out);
+    expect_same_model("joined-0", "mixed-run");
+    snprintf(command, sizeof command, "gzip -k '%s/train-0.tsv'", mixed);
+    assert_int_equal(system(command), 0);
+    test_refused(1, "both 'train-0.tsv' and 'train-0.tsv.gz' could be the train part", CLASSIFY " --data %s --out %s-2", mixed, out);
+}
+
 static void bad_ones_are_named(void **state) {
     (void)state;
     char bad[256], out[256];
@@ -129,6 +144,17 @@ static void bad_ones_are_named(void **state) {
     test_refused(1, "nowhere", CLASSIFY " --data %s/part-0.tsv.gz %s/nowhere --out %s", folder, folder, out);
     test_write_file(test_path("bad.csv"), "text,label\na,x\n\"b,y\n", 20);
     test_refused(1, "bad.csv: line 3: the quote that begins here is not closed", CLASSIFY " --data %s --out %s", test_path("bad.csv"), out);
+    test_refused(1, "there is no such file or folder", CLASSIFY " --data %s %s/nowhere --out %s", test_path("shards"), folder, out);
+    test_refused(2, "twice, and what it names is cut into parts", CLASSIFY " --data %s/part-0.tsv.gz %s/part-0.tsv.gz --out %s", folder,
+                 folder, out);
+    char shell[1400], *said;
+    size_t length;
+    snprintf(shell, sizeof shell, "\"$BPT_PROGRAM\" " CLASSIFY " --data - - --out '%s' < '%s/whole.tsv' 2> '%s'", out, folder,
+             test_path("words"));
+    assert_int_not_equal(system(shell), 0);
+    said = test_read_file(test_path("words"), &length);
+    if (!said || !strstr(said, "the standard input (-) is named 2 times")) fail_msg("%s", said ? said : "nothing");
+    free(said);
     test_refused(1, "its name says no part", CLASSIFY " --data %s %s --out %s", test_path("shards"), bad, out);
 }
 
@@ -158,6 +184,7 @@ int main(void) {
         cmocka_unit_test(files_teach_the_same_as_one),
         cmocka_unit_test(evaluations_read_them_too),
         cmocka_unit_test(shards_are_read_in_their_order),
+        cmocka_unit_test(shards_may_be_packed),
         cmocka_unit_test(bad_ones_are_named),
         cmocka_unit_test(csv_is_classified),
     };

@@ -215,8 +215,12 @@ static void what_contradicts_the_source_is_refused(void **state) {
         {"--k 4", 2, "--k 4 contradicts"},
         {"--unit byte", 2, "--unit byte contradicts"},
         {"--lower", 2, "--lower yes contradicts"},
+        {"--norm rms", 2, "--norm rms contradicts --init"},  // the source says nothing of its layer norm
+        {"--ffn swiglu", 2, "--ffn swiglu contradicts"},
+        {"--embed-scale", 2, "--embed-scale yes contradicts"},
+        {"--task tag --ngram-max 3", 2, "--ngram-max 3 contradicts"},
         {"--preset small", 2, "contradicts"},
-        {"--layers 2 --k 2 --dropout-input 0.3 --context 8 --lr 0.1", 0, ""},
+        {"--layers 2 --k 2 --norm layer --ffn relu --dropout-input 0.3 --context 8 --lr 0.1", 0, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
         says(bpt(cases[i].exit_status, "train --init %s --data %s --out %s --steps 1 --quiet %s " ON, lm, other, test_path("refused"),

@@ -69,6 +69,25 @@ static int make_runs(void **state) {
     return 0;
 }
 
+// A file is cut by the seed: what one run keeps for its test the other has learnt from.
+static void parts_that_another_has_learnt_from_are_refused(void **state) {
+    (void)state;
+    char lines[4000] = "", file[600], cut[3][600];
+    for (int i = 0; i < 60; ++i)
+        snprintf(lines + strlen(lines), sizeof lines - strlen(lines), "%s\ta %s one %d\n", i % 2 ? "pos" : "neg", i % 2 ? "good" : "bad",
+                 i % 7);
+    snprintf(file, sizeof file, "%s", test_file("whole.tsv", lines));
+    for (int i = 0; i < 3; ++i) {
+        snprintf(cut[i], sizeof cut[i], "%s", test_path("cut-%d", i));
+        test_succeed("train --task classify --vocab-scope all --steps 2 --data %s --out %s --seed %d %s" SMALL, file, cut[i], i / 2 + 1,
+                     i == 1 ? "--k 2 " : "");
+    }
+    test_succeed("eval %s --with %s " ON, cut[0], cut[1]);  // the same seed: the same parts
+    test_refused(2, "has learnt from examples that are evaluated here", "eval %s --with %s " ON, cut[0], cut[2]);
+    test_refused(2, "has learnt from examples", "eval %s --with %s --data %s --split test " ON, cut[0], cut[2], file);
+    test_succeed("eval %s --with %s --data %s " ON, cut[0], cut[2], file);
+}
+
 static json_t *lines_of(const char *text) {
     json_t *list = json_array();
     for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
@@ -254,6 +273,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(probabilities_are_the_means_of_those_of_the_runs),
         cmocka_unit_test(losses_are_those_of_the_mixture),
+        cmocka_unit_test(parts_that_another_has_learnt_from_are_refused),
         cmocka_unit_test(translations_and_texts_come_from_both),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(the_library_answers_together_too),

@@ -71,6 +71,8 @@ static void other_records_are_refused(void **state) {
         {"labels,txt\nx,a\n",
          {NAMED},
          "x.txt: line 1: no column \"text\" for the text: the first line has \"labels\", \"txt\"; --text-field"},
+        {"label;text\nx;a\n", {NAMED}, "columns are separated by commas, not semicolons: convert the file"},
+        {"label\ttext\nx\ta\n", {NAMED}, "columns between tabs are --format columns"},
         {"x,text\nx,a\n", {NAMED}, "x.txt: line 1: no column \"label\" for the label"},
         {HEAD "x,a\n", {NAMED, .text_field = {FIELD("body")}}, "no column \"body\" for the text"},
         {"label,text,sentence\nx,a,b\n", {NAMED}, "columns 2 and 3 may both be the text; --text-field names a column"},

@@ -2,6 +2,7 @@
 #include "tools/bpt/corpus/corpus.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "bpt/alloc.h"
 #include "data/batches/prefetch.h"
@@ -120,10 +121,20 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
     return status;
 }
 
+// A pattern and a name may find one file twice; cut, copies of its examples would be in several parts, and tests would find them again.
+static bpt_status_t check_named_once(const bpt_paths_t *paths) {
+    for (size_t i = 1; i < paths->count; ++i)
+        for (size_t k = 0; k < i; ++k)
+            if (strcmp(paths->path[i], "-") && !strcmp(paths->path[i], paths->path[k]))
+                return bpt_fail(BPT_ERR_USAGE, "--data names %s twice, and what it names is cut into parts; name it once", paths->path[i]);
+    return BPT_OK;
+}
+
 static bpt_status_t open_files(const cli_options_t *o, cli_corpus_t *corpus) {
     const cli_reader_t *reader = cli_reader_of(&o->model);
     if (reader->open_files) return reader->open_files(o, corpus);
     const bpt_paths_t paths = cli_data_paths(&o->data);
+    if (!o->run.resume && !bpt_split_has_parts(&paths)) BPT_TRY(check_named_once(&paths));
     return cli_split_open(&o->data, &o->model, o->train.seed, &paths, &corpus->split);
 }
 

@@ -18,14 +18,39 @@ cli_data_options_t cli_eval_data_options(const cli_options_t *o, const cli_train
 
 bool cli_eval_data_is_whole(const cli_options_t *o) { return o->data.paths.count && cli_option_source(o, "split") != CLI_FROM_FLAG; }
 
+static bool same_paths(const bpt_paths_t *a, const bpt_paths_t *b) {
+    bool same = a->count == b->count;
+    for (size_t i = 0; same && i < a->count; ++i) same = !strcmp(a->path[i], b->path[i]);
+    return same;
+}
+
+// A file is cut by the seed: with another one, a run of --with has learnt from examples that the first run has kept for its test.
+static bpt_status_t check_cuts(const cli_options_t *o, const bpt_paths_t *paths, const cli_trained_t *t, const bpt_split_t *split) {
+    const cli_data_options_t *d = &t->stored.data;
+    for (size_t i = 0; split->cut.part && i < t->n_others; ++i) {
+        const cli_options_t *other = &t->others[i].stored;
+        const bpt_paths_t theirs = cli_data_paths(&other->data);
+        const bool same_cut = other->data.cut == d->cut && (d->cut == BPT_CUT_IN_ORDER || other->train.seed == t->stored.train.seed);
+        if (!same_cut && same_paths(paths, &theirs))
+            return bpt_fail(
+                BPT_ERR_USAGE,
+                "--with %s: its training cut %s otherwise (by --seed and --cut) and has learnt from examples that are evaluated "
+                "here; name other data by --data, or train both with --cut in-order or on a folder that has the parts",
+                o->use.with.item[i], paths->path[0]);
+    }
+    return BPT_OK;
+}
+
 static bpt_status_t open_part(const cli_options_t *o, const bpt_paths_t *paths, cli_trained_t *t, cli_eval_data_t *e) {
     static const char *const names[] = {"train", "valid", "test"};
     cli_data_options_t d = cli_eval_data_options(o, t);
     cli_examples_fit(o, &t->config, t->unit, paths->path[0], &d);
     BPT_TRY(cli_split_open(&d, &t->config, t->stored.train.seed, paths, &e->split));
+    BPT_TRY(check_cuts(o, paths, t, &e->split));
     const bpt_range_t *part = &e->split.part[o->data.part];
     return part->bytes ? cli_reader_of(&t->config)->open_eval(o, part, t, e)
-                       : bpt_fail(BPT_ERR_INPUT, "%s has no %s part", paths->path[0], names[o->data.part]);
+                       : bpt_fail(BPT_ERR_INPUT, "%s has no %s part; --split names another one, and --data other data", paths->path[0],
+                                  names[o->data.part]);
 }
 
 static bpt_status_t open_whole(const cli_options_t *o, const bpt_paths_t *paths, cli_trained_t *t, cli_eval_data_t *e) {

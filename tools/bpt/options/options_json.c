@@ -308,8 +308,11 @@ static bpt_status_t resume_option(cli_options_t *o, const cli_options_t *stored,
     if (option->resumable || same) return BPT_OK;
     BPT_TRY(cli_option_text(o, option, given));
     BPT_TRY(cli_option_text(stored, option, kept));
+    if (!kept->length)
+        return bpt_fail(BPT_ERR_USAGE, "--%s cannot change when a run is resumed: it was not given; start a new run for that",
+                        option->name);
     return bpt_fail(BPT_ERR_USAGE, "--%s cannot change when a run is resumed: it was '%s', not '%s'; start a new run for that",
-                    option->name, kept->data ? kept->data : "", given->data ? given->data : "");
+                    option->name, kept->data, given->data ? given->data : "");
 }
 
 bpt_status_t cli_options_resume(cli_options_t *o, const char *path) {

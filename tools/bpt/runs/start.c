@@ -26,6 +26,9 @@ static bpt_status_t open_source(const cli_options_t *o, cli_start_t *s) {
 static bpt_status_t describe_shape(const cli_options_t *o, const cli_trained_t *t, json_t *shape) {
     static const char *const free_keys[] = {"task",         "classes",  "dropout_input", "dropout_hidden", "dropout_attention",
                                             "dropout_head", "smoothing"};
+    // What weights depend on, and a configuration says only where it is not the default.
+    static const char *const tacit_keys[] = {"norm", "ffn", "embed_scale", "ngram_max"};
+    for (size_t i = 0; i < BPT_COUNT(tacit_keys); ++i) BPT_TRY(bpt_model_config_tell(shape, tacit_keys[i], &t->config));
     for (size_t i = 0; i < BPT_COUNT(free_keys); ++i) json_object_del(shape, free_keys[i]);
     if (t->config.task != o->model.task) json_object_del(shape, "tied");  // it is about the head, which is another one
     if (o->run.match_vocabulary) json_object_del(shape, "vocab");
