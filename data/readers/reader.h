@@ -31,6 +31,7 @@ typedef struct bpt_reader {
     uint64_t *lines;           // of its words, where each has one
     size_t n_words, word_capacity, tag_capacity, line_capacity;
     bpt_lines_t found;                                            // of bpt_reader_lines: what it hands on
+    bool brackets;                                                // there was a tree among the lines
     bpt_status_t (*visit)(void *user, const bpt_found_t *found);  // of examples that are wanted
     void *user;
     uint64_t item;                 // number of the line, tree or sentence that is being read, counted where it has an example

@@ -118,14 +118,16 @@ static bpt_status_t read_tree(bpt_reader_t *r, const bpt_range_t *tree) {
 
 static bpt_status_t read_lines(bpt_reader_t *r, const bpt_range_t *lines) {
     if (r->options->per_token) return bpt_reader_tagged_line(r, lines);
-    if (r->found == BPT_LINES_TREE) return read_tree(r, lines);
-    if (r->options->subtrees)
-        return bpt_reader_fail(lines,
-                               "--subtrees makes examples of phrases in brackets, and this is a line without them; say --no-subtrees");
-    return bpt_reader_text_line(r, lines);
+    r->brackets |= r->found == BPT_LINES_TREE;
+    return r->found == BPT_LINES_TREE ? read_tree(r, lines) : bpt_reader_text_line(r, lines);
 }
 
-static bpt_status_t read_text(bpt_reader_t *r, const bpt_range_t *text) { return bpt_reader_lines(r, text, read_lines); }
+static bpt_status_t read_text(bpt_reader_t *r, const bpt_range_t *text) {
+    r->brackets = false;
+    BPT_TRY(bpt_reader_lines(r, text, read_lines));
+    if (!r->options->subtrees || r->brackets) return BPT_OK;
+    return bpt_reader_fail(text, "--subtrees makes examples of phrases in brackets, and no line has any; say --no-subtrees");
+}
 
 const bpt_format_t bpt_format_text = {.gives = BPT_GIVES_LABELS | BPT_GIVES_TAGS | BPT_GIVES_RUNNING | BPT_GIVES_PHRASES,
                                       .takes = BPT_TAKES_HEADER,
