@@ -267,6 +267,7 @@ static void what_cannot_be_is_refused(void **state) {
     char run[6][600];
     static const char *const names[] = {"run-bpt", "run-star", "run-pair", "run-tagger", "run-lm", "run-translator"};
     for (int i = 0; i < 6; ++i) snprintf(run[i], sizeof run[i], "%s", test_path("%s", names[i]));
+    test_refused(2, "the standard input (-) is named 2 times", "embed %s - %s - --out %s " ON, run[1], input, out);
     test_refused(2, "has no relay node, so there is no pool relay; choose one of text, mean, max, first, last, root",
                  "embed %s %s --pool relay --out %s " ON, run[0], input, out);
     test_refused(2, "(star, a classifier) has no root", "embed %s %s --pool root --out %s " ON, run[1], input, out);
