@@ -202,7 +202,7 @@ static void what_is_no_run_is_refused(void **state) {
     assert_false(bpt_file_exists(test_path("foreign/.lock")));
     assert_fails(bpt_run_create("/proc/bpt", &run), BPT_ERR_IO, "/proc/bpt");
     assert_fails(bpt_run_resume(test_path("absent"), &run), BPT_ERR_INPUT, "is not a run: there is no such folder");
-    assert_fails(bpt_run_open(test_path("plain"), &run), BPT_ERR_INPUT, "is not a run");
+    assert_fails(bpt_run_open(test_path("plain"), &run), BPT_ERR_INPUT, "is a file, not a run; bpt import makes");
     assert_fails(bpt_run_open(test_path("empty"), &run), BPT_ERR_INPUT, "has no config.json");
     assert_ok(start(test_path("empty"), &run));  // an empty folder is fine
     bpt_run_keep_folder(run);
