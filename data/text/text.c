@@ -55,15 +55,14 @@ bpt_status_t bpt_store_read(const char *path, bool others, bpt_store_t *out) {
     return status;
 }
 
-// From a file, /dev/stdin could be read again, from a pipe not.
-static bpt_status_t check_standard_input(const bpt_paths_t *paths) {
+bpt_status_t bpt_paths_check_standard_input(const bpt_paths_t *paths) {
     size_t times = 0;
     for (size_t i = 0; i < paths->count; ++i) times += !strcmp(paths->path[i], "-");
     return times < 2 ? BPT_OK : bpt_fail(BPT_ERR_USAGE, "the standard input (-) is named %zu times and is read once; name it once", times);
 }
 
 static bpt_status_t read_files(const bpt_paths_t *paths, bpt_text_t *text) {
-    BPT_TRY(check_standard_input(paths));
+    BPT_TRY(bpt_paths_check_standard_input(paths));
     BPT_TRY(name_files(paths, NULL, text));
     for (size_t i = 0; i < paths->count; ++i) {
         text->file[i].offset = bpt_store_size(&text->store);

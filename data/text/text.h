@@ -18,6 +18,8 @@ typedef struct {
     const char *const *path;
     size_t count;
 } bpt_paths_t;
+// Refuses "-" more than once: from a file it could be read again, from a pipe not.
+bpt_status_t bpt_paths_check_standard_input(const bpt_paths_t *paths) BPT_MUST_USE;
 #define BPT_ONE_PATH(name) (&(bpt_paths_t){(const char *const[]){name}, 1})
 // Several files as one text: each but the last gets a line end where it has none. An empty one is BPT_ERR_INPUT.
 bpt_status_t bpt_text_open_files(const bpt_paths_t *paths, bpt_text_t **out) BPT_MUST_USE;

@@ -147,7 +147,7 @@ until training=$(cat rooms/alone/runs/*.pid 2>/dev/null); do kill -0 $script_alo
 kill -TERM "$(ps -o ppid= -p "$training" | tr -d ' ')"
 for _ in $(seq 1000); do kill -0 "$training" 2>/dev/null || break; sleep 0.02; done
 if kill "$training" 2>/dev/null; then fail "a training is left behind"; fi
-wait $script_alone && fail "a training that was stopped is no word in the exit status"
+wait $script_alone && fail "the exit status does not say that a training was stopped"
 (exec 9>rooms/whole/lock; flock 9; refused 1 'is at work in' run kinds --room rooms/whole)
 
 # Other metrics, parts, and tests of translations.

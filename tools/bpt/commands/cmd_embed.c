@@ -88,9 +88,7 @@ static bpt_status_t check_plain(const cli_options_t *o, const bpt_task_spec_t *t
 static bpt_status_t check(const cli_options_t *o, const cli_trained_t *t) {
     const bpt_task_spec_t *task = bpt_task_of(&t->config);
     if (!*o->use.file) return bpt_fail(BPT_ERR_USAGE, "--out is missing: name the file to write, such as vectors.npy");
-    int inputs = 0;
-    for (int i = 1; i < o->n_arguments; ++i) inputs += !strcmp(o->arguments[i], "-");
-    if (inputs > 1) return bpt_fail(BPT_ERR_USAGE, "the standard input (-) is named %d times and is read once; name it once", inputs);
+    BPT_TRY(bpt_paths_check_standard_input(&(bpt_paths_t){o->arguments + 1, (size_t)o->n_arguments - 1}));
     if (t->config.d_input) return bpt_fail(BPT_ERR_USAGE, "%s reads vectors, not texts: there is nothing to embed", o->arguments[0]);
     if (reads_plainly(task)) BPT_TRY(check_plain(o, task));
     if (reads_plainly(task) && bpt_kind_of(&t->config)->trees)

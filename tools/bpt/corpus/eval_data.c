@@ -41,16 +41,18 @@ static bpt_status_t check_cuts(const cli_options_t *o, const bpt_paths_t *paths,
     return BPT_OK;
 }
 
-static bpt_status_t open_part(const cli_options_t *o, const bpt_paths_t *paths, cli_trained_t *t, cli_eval_data_t *e) {
+bpt_status_t cli_eval_data_fail_part(const cli_options_t *o, const bpt_paths_t *paths) {
     static const char *const names[] = {"train", "valid", "test"};
+    return bpt_fail(BPT_ERR_INPUT, "%s has no %s part; --split names another one, and --data other data", paths->path[0], names[o->data.part]);
+}
+
+static bpt_status_t open_part(const cli_options_t *o, const bpt_paths_t *paths, cli_trained_t *t, cli_eval_data_t *e) {
     cli_data_options_t d = cli_eval_data_options(o, t);
     cli_examples_fit(o, &t->config, t->unit, paths->path[0], &d);
     BPT_TRY(cli_split_open(&d, &t->config, t->stored.train.seed, paths, &e->split));
     BPT_TRY(check_cuts(o, paths, t, &e->split));
     const bpt_range_t *part = &e->split.part[o->data.part];
-    return part->bytes ? cli_reader_of(&t->config)->open_eval(o, part, t, e)
-                       : bpt_fail(BPT_ERR_INPUT, "%s has no %s part; --split names another one, and --data other data", paths->path[0],
-                                  names[o->data.part]);
+    return part->bytes ? cli_reader_of(&t->config)->open_eval(o, part, t, e) : cli_eval_data_fail_part(o, paths);
 }
 
 static bpt_status_t open_whole(const cli_options_t *o, const bpt_paths_t *paths, cli_trained_t *t, cli_eval_data_t *e) {

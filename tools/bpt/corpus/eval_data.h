@@ -11,6 +11,8 @@ bpt_status_t cli_eval_data_open(const cli_options_t *o, cli_trained_t *trained, 
 cli_data_options_t cli_eval_data_options(const cli_options_t *o, const cli_trained_t *trained);
 // Whether a file of examples is evaluated whole: it was named by --data, and no --split says which part.
 bool cli_eval_data_is_whole(const cli_options_t *o);
+// The refusal of data without the part that --split asks for.
+bpt_status_t cli_eval_data_fail_part(const cli_options_t *o, const bpt_paths_t *paths) BPT_MUST_USE;
 void cli_eval_data_close(cli_eval_data_t *data);
 
 #endif

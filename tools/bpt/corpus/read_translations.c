@@ -244,12 +244,8 @@ static bpt_status_t evaluate_pair(const cli_options_t *o, const bpt_parallel_t *
 
 static bpt_status_t evaluate_part(const cli_options_t *o, const bpt_paths_t *paths, const cli_trained_t *t, const bpt_split_t *target,
                                   const bpt_split_t *trees, cli_eval_data_t *e) {
-    static const char *const names[] = {"train", "valid", "test"};
     const bpt_parallel_t pair = {.text = {e->split.part[o->data.part], target->part[o->data.part]}, .trees = trees->part[o->data.part]};
-    if (!pair.text[0].bytes)
-        return bpt_fail(BPT_ERR_INPUT, "%s has no %s part; --split names another one, and --data other data", paths->path[0],
-                        names[o->data.part]);
-    return evaluate_pair(o, &pair, t, e);
+    return pair.text[0].bytes ? evaluate_pair(o, &pair, t, e) : cli_eval_data_fail_part(o, paths);
 }
 
 // Files of two languages; ids are lines of one.
