@@ -135,10 +135,20 @@ static bpt_status_t parse_header(bpt_safetensors_t *file) {
     return BPT_OK;
 }
 
+// Whether a file begins as a text, where others have a number that is too small for that.
+static bool begins_as_text(uint64_t length) {
+    char bytes[sizeof length];
+    memcpy(bytes, &length, sizeof length);
+    for (size_t i = 0; i < sizeof bytes; ++i)
+        if ((unsigned char)bytes[i] < ' ' && !strchr("\t\n\r", bytes[i])) return false;
+    return !memchr(bytes, 0, sizeof bytes);
+}
+
 static bpt_status_t load_header(bpt_safetensors_t *file, uint64_t file_bytes) {
     uint64_t length = 0;
     if (file_bytes < 8) return bpt_fail(BPT_ERR_INPUT, "%" PRIu64 " bytes are too few for a header", file_bytes);
     BPT_TRY(read_at(file, 0, &length, 8));
+    if (begins_as_text(length)) return bpt_fail(BPT_ERR_INPUT, "it is a text");
     if (length > BPT_ST_MAX_HEADER)
         return bpt_fail(BPT_ERR_INPUT, "its header would be %" PRIu64 " bytes, at most 100 MB are possible", length);
     if (length > file_bytes - 8)

@@ -26,6 +26,7 @@ static void every_measurement_is_a_line_of_json(void **state) {
         int lines;  // 0: any number
     } cases[] = {
         {"train --n 16,32 --k 2", {"n", "k", "s_per_step", "tokens_per_s", "gflops", "peak_device_bytes"}, 2},
+        {"train --n 32 --norm rms --ffn swiglu --optimizer muon", {"s_per_step", "tokens_per_s", "gflops"}, 1},
         {"infer --n 32 --k 1,2", {"s_per_step", "tokens_per_s", "gflops", "gbytes_per_s", "peak_host_bytes"}, 2},
         {"attention --n 32", {"s_per_step", "tokens_per_s", "gflops"}, 1},
         {"decode --n 32", {"s_per_step", "s_per_step_p99", "s_per_step_slowest", "tokens_per_s"}, 1},
@@ -113,6 +114,7 @@ static void models_that_cannot_be_are_refused(void **state) {
                                            {"train --model segtree --no-radical", "--radical is for --model star"},
                                            {"train --trees flat", "--trees is for --model tree, and this is --model bpt"},
                                            {"infer --model tree --trees file", "--trees must be balanced, right or flat"},
+                                           {"infer --optimizer muon", "--optimizer is for bench train, ops and cluster"},
                                            {"train --head-dim 8", "--head-dim is for --model star"},
                                            {"translate --model star", "star"},
                                            {"translate --beam 0", "--beam"},

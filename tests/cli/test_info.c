@@ -79,7 +79,7 @@ static void what_is_damaged_or_neither_is_refused(void **state) {
     char path[700];
     test_refused(2, "bpt info needs RUN|FILE", "info");
     test_refused(1, "there is no such folder", "info %s", test_path("nowhere"));
-    test_refused(1, "not a valid safetensors file", "info %s", test_file("words.txt", "some words, and no model at all"));
+    test_refused(1, "not a valid safetensors file: it is a text", "info %s", test_file("words.txt", "some words, and no model at all"));
     snprintf(path, sizeof path, "%s/checkpoints/step-8/model.safetensors", run);
     FILE *weights = fopen(path, "r+b");
     assert_non_null(weights);

@@ -368,6 +368,36 @@ static void translations_are_as_long_and_as_varied_as_asked(void **state) {
     free(plain), free(long_ones), free(varied), free(one_by_one), free(threads);
 }
 
+// The texts of JSON lines and of CSV are translated as the same texts a line each, and what stands beside them is not.
+static void fields_are_read_as_lines_are(void **state) {
+    (void)state;
+    char line[1400];
+    char *plain = translation_of(test_file("fields.en", "one two\n\nthree four\n"), "");
+    const char *json = "{\"id\": 7, \"en\": \"one two\", \"de\": \"zwei\"}\n\n{\"en\": \"three\\nfour\"}\n";
+    char *objects = translation_of(test_file("fields.jsonl", json), ""),
+         *named =
+             translation_of(test_file("fields.json", "{\"x\": \"one two\"}\n\n{\"x\": \"three four\"}\n"), "--format jsonl --source x"),
+         *records = translation_of(test_file("fields.csv", "id,en\n7,one two\n8,\n9,\"three\nfour\"\n"), "");
+    assert_string_equal(objects, plain);
+    assert_string_equal(named, plain);
+    assert_string_equal(records, plain);
+    free(plain), free(objects), free(named), free(records);
+    snprintf(line, sizeof line, "translate %s %s " ON, run,
+             test_file("bad.jsonl", "{\"en\": \"one two\"}\n{\"en\": \"one\n{\"en\": \"two\"}\n"));
+    test_process_t p = test_run_line(line);
+    assert_int_equal(p.exit_status, 1);
+    assert_string_equal(p.out, "zwei eins\n");  // the line before it
+    if (!strstr(p.err, "bad.jsonl: line 2")) fail_msg("%s", p.err);
+    test_process_free(&p);
+    test_refused(1, "wrong.jsonl: line 1: field \"en\" is no text", "translate %s %s " ON, run, test_file("wrong.jsonl", "{\"en\": 3}\n"));
+    test_refused(1, "other.jsonl: line 1: no field \"en\"", "translate %s %s " ON, run, test_file("other.jsonl", "{\"fr\": \"un\"}\n"));
+    test_refused(1, "other.csv: line 1: no column \"en\"", "translate %s %s " ON, run, test_file("other.csv", "fr,it\nun,uno\n"));
+    test_refused(1, "open.csv: line 2", "translate %s %s " ON, run, test_file("open.csv", "en,it\n\"one,uno\n"));
+    test_refused(2, "--source names a field", "translate %s %s --source x " ON, run, test_file("lines.txt", "one\n"));
+    test_refused(2, "--format conll is not for --task translate", "translate %s %s --format conll " ON, run,
+                 test_file("lines.txt", "one\n"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_learns_a_language_and_its_order_of_words),
@@ -375,6 +405,7 @@ int main(void) {
         cmocka_unit_test(translations_are_as_long_and_as_varied_as_asked),
         cmocka_unit_test(lines_do_not_depend_on_what_goes_with_them),
         cmocka_unit_test(threads_batches_and_order_change_no_translation),
+        cmocka_unit_test(fields_are_read_as_lines_are),
         cmocka_unit_test(scores_are_a_line_each),
         cmocka_unit_test(scores_before_a_bad_line_are_written),
         cmocka_unit_test(the_longest_translation_is_what_was_asked),

@@ -67,7 +67,7 @@ bpt_model_config_t cli_bench_config(const cli_bench_t *b) {
 bpt_status_t cli_bench_open_runner(const cli_bench_t *b, bpt_runner_t **out) {
     const bpt_model_config_t config = cli_bench_config(b);
     bpt_train_config_t train = b->o->train;
-    train.beta1 = 0.9, train.beta2 = 0.999, train.eps = 1e-8;
+    train.beta1 = 0.9, train.beta2 = 0.999, train.eps = 1e-8, train.momentum = 0.95;
     bpt_runner_options_t options = bpt_trainer_runner_options(&train);
     options.ranks = b->ranks;
     options.weights = (bpt_weights_form_t)b->o->use.weights;

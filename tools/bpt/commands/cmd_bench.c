@@ -283,14 +283,15 @@ static const struct {
     bool translates;  // its model
     bool team;        // several ranks can do it together
     bool steps;       // its steps can be shown op by op
-} benches[] = {{"train", bench_train, .team = true, .steps = true},
+    bool updates;     // its steps change the parameters
+} benches[] = {{"train", bench_train, .team = true, .steps = true, .updates = true},
                {"infer", bench_infer},
                {"attention", cli_bench_attention},
                {"gemm", cli_bench_gemm, .once = true},
-               {"ops", cli_bench_ops},
+               {"ops", cli_bench_ops, .updates = true},
                {"decode", bench_decode},
                {"translate", bench_translate, .translates = true},
-               {"cluster", bench_cluster}};
+               {"cluster", bench_cluster, .updates = true}};
 
 static bpt_status_t parse(const char *text, const char *option, int64_t most, cli_bench_list_t *out) {
     return cli_parse_list(text, option, 1, most, out->value, CLI_BENCH_CELLS, &out->count);
@@ -319,6 +320,8 @@ static bpt_status_t run_bench(cli_options_t *o) {
                         o->arguments[0]);
     if (o->run.team && !benches[which].team) return fail_team(benches[which].name);
     if (*o->run.preset) return bench_preset(o);
+    if (cli_option_source(o, "optimizer") == CLI_FROM_FLAG && !benches[which].updates)
+        return bpt_fail(BPT_ERR_USAGE, "--optimizer is for bench train, ops and cluster, whose steps change the parameters; leave it out");
     if (!benches[which].steps && (o->tool.ops || *o->tool.trace)) return fail_steps(o, benches[which].name);
     cli_bench_t b = {.o = o, .translates = benches[which].translates};
     BPT_TRY(parse(o->tool.lengths, "--n", 67108864, &ns));

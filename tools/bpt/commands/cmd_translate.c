@@ -9,6 +9,7 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/file.h"
+#include "data/examples/formats.h"
 #include "data/examples/tree_text.h"
 #include "data/text/packings.h"
 #include "models/api/translate_texts.h"
@@ -305,19 +306,86 @@ static bpt_status_t translate_block(job_t *job, bpt_range_t rest) {
     return translate_pool(job);
 }
 
-static bpt_status_t translate_file(job_t *job, const char *path) {
+static bpt_status_t translate_lines(job_t *job, bpt_range_t lines) {
+    return job->context_tokens ? translate_document_lines(job, lines) : translate_block(job, lines);
+}
+
+// Texts that were made of lines of a file, of which each is one.
+typedef struct {
+    job_t *job;
+    bpt_range_t from;
+    bpt_store_t bytes;
+} texts_t;
+
+static bpt_status_t translate_texts(void *user) {
+    texts_t *texts = user;
+    const void *data;
+    bpt_range_t lines = texts->from;
+    BPT_TRY(bpt_store_finish(&texts->bytes, &data, &lines.bytes));
+    lines.data = data;
+    return lines.bytes ? translate_lines(texts->job, lines) : BPT_OK;
+}
+
+// One by one, so that those before a bad line are translated.
+static bpt_status_t translate_objects(job_t *job, const bpt_running_t *how, const bpt_range_t *lines) {
+    texts_t texts = {.job = job, .from = *lines};
+    bpt_range_t rest = *lines, one = rest, line;
+    bpt_status_t status = BPT_OK;
+    for (; status == BPT_OK && bpt_range_next_line(&rest, &line); one = rest) {
+        one.bytes -= rest.bytes;  // with its end
+        status = bpt_format_of(how->format)->write_running(&one, how, &texts.bytes);
+    }
+    status = cli_finish(status, translate_texts, &texts);
+    bpt_store_free(&texts.bytes);
+    return status;
+}
+
+static bpt_status_t translate_blocks(job_t *job, const bpt_running_t *how, const char *path) {
     bpt_text_blocks_t *blocks;
-    cli_running_warn(path);
     BPT_TRY(bpt_text_blocks_open(path, BLOCK_BYTES, &blocks));
     bpt_status_t status = BPT_OK;
     for (bool end = false; status == BPT_OK;) {
         bpt_range_t lines;
         status = cli_next_lines(blocks, &lines, &end);
         if (end) break;
-        if (status == BPT_OK) status = job->context_tokens ? translate_document_lines(job, lines) : translate_block(job, lines);
+        if (status != BPT_OK) continue;
+        status = bpt_format_of(how->format)->write_running ? translate_objects(job, how, &lines) : translate_lines(job, lines);
     }
-    if (job->context_tokens) status = cli_finish(status, end_document, job);  // lines that are read are answered
     bpt_text_blocks_close(blocks);
+    return status;
+}
+
+// Of a format whose lines depend on those before them.
+static bpt_status_t translate_whole(job_t *job, const bpt_running_t *how, const char *path) {
+    bpt_text_t *text;
+    BPT_TRY(bpt_running_open(BPT_ONE_PATH(path), how, &text));
+    const bpt_status_t status = translate_lines(job, bpt_text_range(text));
+    bpt_text_close(text);
+    return status;
+}
+
+// The texts of the source language, named as they were in training, unless --source names them.
+static bpt_status_t choose_format(const cli_options_t *o, const cli_trained_t *t, const char *path, bpt_running_t *how) {
+    cli_data_options_t d = {.format = o->data.format};
+    bpt_format_id_t named;
+    const char *field = *o->data.source ? o->data.source : t->stored.data.source;
+    if (!d.format && bpt_format_of_file(path, &named) && bpt_format_of(named)->write_running) d.format = 1 + named;
+    d.label_column = d.text_column = d.where = d.label_field = d.text_field = "";
+    BPT_TRY(cli_running_options(&d, &t->config, field ? field : "", how));
+    const bool has_fields = bpt_format_of(how->format)->write_running;
+    if (has_fields && !*how->field)
+        return bpt_fail(BPT_ERR_USAGE, "%s does not say which field of %s is the text; name it by --source", o->arguments[0], path);
+    if (!has_fields && *o->data.source)
+        return bpt_fail(BPT_ERR_USAGE, "--source names a field, and the lines of --format %s have none; leave it out, or say --format",
+                        bpt_format_names[how->format]);
+    return BPT_OK;
+}
+
+static bpt_status_t translate_file(job_t *job, const char *path) {
+    bpt_running_t how;
+    BPT_TRY(choose_format(job->o, job->trained, path, &how));
+    bpt_status_t status = bpt_format_of(how.format)->running_whole ? translate_whole(job, &how, path) : translate_blocks(job, &how, path);
+    if (job->context_tokens) status = cli_finish(status, end_document, job);  // lines that are read are answered
     return status;
 }
 
@@ -463,7 +531,9 @@ const cli_command_t cli_command_translate = {
         "there are threads; the translation of a line does not depend on the others. A model that was trained with --context-tokens "
         "translates a document's lines behind those before them, with their "
         "translations as context; a blank line ends a document. Translations are found by beam search. Subwords are joined to words again. "
-        "A line that cannot be read, or "
+        "With --format jsonl, or a file whose name ends in .jsonl or .ndjson, a line is an object, and with --format csv, or a name in "
+        ".csv, a record is one, with a field for the source language, named as in training or by --source; the first record, which names "
+        "the columns, has no output. A line that cannot be read, or "
         "that a document's lines before it leave no room for, ends the program, after the translations and scores of the lines before it.\n"
         "Scores are those of the model, in nats, also where --no-unk, --min-tokens or --no-repeat leaves tokens out of the choice. With "
         "--json it prints an object for each line with the translation and its score, and with --n-best the list n_best of them.",
@@ -471,7 +541,8 @@ const cli_command_t cli_command_translate = {
                 "--average 10 | bpt bleu --ref test.de\n"
                 "  echo 'a dog runs .' | bpt translate run --beam 1\n"
                 "  bpt translate run test.en --n-best 5 > test.5\n  bpt translate run-a --with run-b test.en\n  bpt translate run test.en "
-                "--no-repeat 3 --min-tokens 2\n",
+                "--no-repeat 3 --min-tokens 2\n"
+                "  bpt translate run articles.jsonl --source body\n",
     .min_arguments = 1,
     .max_arguments = 2,
     .run = run_translate,

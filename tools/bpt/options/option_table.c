@@ -669,6 +669,11 @@ const cli_variant_t cli_option_variants[] = {
     {"unit", USE, .shown = "as trained", .help = "what a token is; ids: every line of the input is a sequence of token numbers"},
     {"text-column", CLI_TAG | CLI_EMBED, .shown = "as trained", .help = "--format conll: column of the token"},
     {"batch-tokens", CLI_EVAL | CLI_CLASSIFY | CLI_TAG | CLI_EMBED, .fallback = "8192", .help = "number of tokens in one batch"},
+    {"format", CLI_TRANSLATE,
+     .help =
+         "how the file is written; text: a text a line; jsonl: an object a line, csv: cells between commas, of which the field --source "
+         "is the text; auto: as its name says, else text"},
+    {"source", CLI_TRANSLATE, .shown = "as trained", .help = "--format jsonl, csv: field or column of the text"},
     {"protocol", CLI_EVAL, .shown = "as trained"},
     {"eval-context", CLI_EVAL, .shown = "as trained"},
     {"model", CLI_BENCH},
@@ -691,6 +696,9 @@ const cli_variant_t cli_option_variants[] = {
     {"d-model", CLI_BENCH, .fallback = "512"},
     {"d-ff", CLI_BENCH, .fallback = "2048"},
     {"heads", CLI_BENCH, .fallback = "8"},
+    {"norm", CLI_BENCH},
+    {"ffn", CLI_BENCH},
+    {"optimizer", CLI_BENCH},
     {"head-dim", CLI_BENCH},
     {"ring", CLI_BENCH},
     {"radical", CLI_BENCH},
