@@ -29,24 +29,26 @@ static bpt_metric_score_t score_sample(const bpt_corpus_metric_t *metric, const 
     return metric->score(sums, true);
 }
 
-// numpy's sum: of more than 128 numbers that of both halves, of fewer in eight running sums.
+static double add(bool single, double a, double b) { return bpt_round(single, a + b); }
+
+// numpy's sum: of more than 128 numbers that of both halves, of fewer in eight running sums. These are added without a loop, of which
+// GCC 12 with -O3 makes vectors that leave roundings out.
 static double sum(const double *at, int64_t n, bool single) {
     enum { LANES = 8, BLOCK = 128 };
     double lane[LANES], total = 0;
     int64_t i = 0;
     if (n > BLOCK) {
         const int64_t half = n / 2 - n / 2 % LANES;
-        return bpt_round(single, sum(at, half, single) + sum(at + half, n - half, single));
+        return add(single, sum(at, half, single), sum(at + half, n - half, single));
     }
     if (n >= LANES) {
         memcpy(lane, at, sizeof lane);
         for (i = LANES; i + LANES <= n; i += LANES)
-            for (int64_t k = 0; k < LANES; ++k) lane[k] = bpt_round(single, lane[k] + at[i + k]);
-        for (int64_t width = 1; width < LANES; width *= 2)
-            for (int64_t k = 0; k < LANES; k += 2 * width) lane[k] = bpt_round(single, lane[k] + lane[k + width]);
-        total = lane[0];
+            for (int64_t k = 0; k < LANES; ++k) lane[k] = add(single, lane[k], at[i + k]);
+        total = add(single, add(single, add(single, lane[0], lane[1]), add(single, lane[2], lane[3])),
+                    add(single, add(single, lane[4], lane[5]), add(single, lane[6], lane[7])));
     }
-    for (; i < n; ++i) total = bpt_round(single, total + at[i]);
+    for (; i < n; ++i) total = add(single, total, at[i]);
     return total;
 }
 
