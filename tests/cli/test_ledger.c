@@ -168,12 +168,97 @@ static void renewing_takes_what_is_known(void **state) {
     test_refused(2, "--ledger", "doctor --renew");
 }
 
+// ---- Renewing in parts, by a compiler that compiles nothing
+static const char *path_of_parts;
+
+// A ledger that is not there yet, and the compiler.
+static int set_up_parts(void **state) {
+    static char path[1024];
+    (void)state;
+    if (!getenv("BPT_FAKE_OCLOC")) return 0;
+    snprintf(path, sizeof path, "%s", test_path("parts.ledger"));
+    path_of_parts = path;
+    setenv("BPT_OCLOC_LIBRARY", getenv("BPT_FAKE_OCLOC"), 1);
+    setenv("FAKE_OCLOC_LOG", test_path("programs"), 1);
+    setenv("FAKE_OCLOC_LEDGER", path, 1);
+    return 0;
+}
+
+static int tear_down_parts(void **state) {
+    static const char *const variables[] = {"BPT_OCLOC_LIBRARY", "FAKE_OCLOC_LOG", "FAKE_OCLOC_LEDGER", "FAKE_OCLOC_LAST", "FAKE_OCLOC_VERSION"};
+    (void)state;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; ++i) unsetenv(variables[i]);
+    if (path_of_parts) remove(path_of_parts), remove(test_path("programs"));
+    return 0;
+}
+
+static int lines_with(const char *path, const char *words) {
+    size_t length;
+    char *text = test_read_file(path, &length);
+    int count = 0;
+    for (const char *at = text; at && (at = strstr(at, words)); ++at) ++count;
+    free(text);
+    return count;
+}
+
+static int kernels_in(const char *path) { return lines_with(path, "\tskl\t") - 1; }  // but the line of the target
+
+static void renew_parts(const char *kernels) {
+    test_succeed("doctor --ledger %s --renew --device skl --threads 1 --kernels %s", path_of_parts, kernels);
+}
+
+static void a_killed_renewal_keeps_what_was_compiled(void **state) {
+    enum { COMPILED = 7 };  // FAKE_OCLOC_LAST
+    (void)state;
+    if (!path_of_parts) skip();
+    setenv("FAKE_OCLOC_LAST", "7", 1);
+    test_process_t p = test_run_to(128 + 9, "doctor --ledger %s --renew --device skl --threads 1", path_of_parts);
+    test_process_free(&p);
+    unsetenv("FAKE_OCLOC_LAST");
+    assert_int_equal(kernels_in(path_of_parts), COMPILED);
+    assert_int_equal(lines_with(path_of_parts, "\t128\t0\t-\t64\t0\t16\t-\n"), COMPILED);
+    assert_int_equal(lines_with(path_of_parts, "target\tskl\tocloc 1\n"), 1);
+    test_succeed("doctor --ledger %s --renew --device skl --threads 1", path_of_parts);
+    assert_int_equal(kernels_in(path_of_parts), kernels_in(repository));
+    assert_int_equal(lines_with(path_of_parts, "?"), 0);
+    // what was there was not compiled again
+    assert_int_equal(lines_with(getenv("FAKE_OCLOC_LOG"), "program\n"), kernels_in(path_of_parts));
+}
+
+static void a_renewal_of_some_kernels_leaves_the_others(void **state) {
+    (void)state;
+    if (!path_of_parts) skip();
+    renew_parts("tree_values");  // and tree_values_grad
+    renew_parts("copy");
+    assert_int_equal(lines_with(path_of_parts, "\ncopy\t"), 1);
+    assert_int_equal(lines_with(path_of_parts, "\ntree_values\t"), 2);
+    assert_int_equal(lines_with(path_of_parts, "\ntree_values_grad\t"), 2);
+    assert_int_equal(kernels_in(path_of_parts), 5);
+    test_succeed("doctor --ledger %s --device skl --kernels copy", path_of_parts);  // all others are "not in the ledger"
+    test_refused(2, "no kernel's name begins with 'attraction'", "doctor --ledger %s --renew --kernels attraction", path_of_parts);
+    // What another version says of some kernels does not go beside what this one said of others; all of a target may be renewed.
+    size_t length;
+    char *before = test_read_file(path_of_parts, &length);
+    setenv("FAKE_OCLOC_VERSION", "2", 1);
+    test_refused(1, "has what ocloc 1 said of skl, and here is ocloc 2; renew it without --kernels",
+                 "doctor --ledger %s --renew --device skl --kernels copy", path_of_parts);
+    char *after = test_read_file(path_of_parts, &length);
+    assert_string_equal(before, after);
+    test_succeed("doctor --ledger %s --renew --device skl", path_of_parts);
+    assert_int_equal(lines_with(path_of_parts, "target\tskl\tocloc 2\n"), 1);
+    assert_int_equal(lines_with(path_of_parts, "?"), 0);
+    free(before);
+    free(after);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_is_in_the_ledger),    cmocka_unit_test(texts_are_those_of_the_ledger),
         cmocka_unit_test(figures_are_those_of_the_ledger),  cmocka_unit_test(a_changed_text_is_named),
         cmocka_unit_test(a_new_variant_is_named),           cmocka_unit_test(a_variant_that_is_gone_is_named),
         cmocka_unit_test(a_new_breach_of_a_limit_is_named), cmocka_unit_test(renewing_takes_what_is_known),
+        cmocka_unit_test_setup_teardown(a_killed_renewal_keeps_what_was_compiled, set_up_parts, tear_down_parts),
+        cmocka_unit_test_setup_teardown(a_renewal_of_some_kernels_leaves_the_others, set_up_parts, tear_down_parts),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -1,7 +1,9 @@
 // `bpt doctor`: what works on this machine, and how to mend what does not. Drivers are touched in child processes only.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "backends/gpu/compile.h"
 #include "backends/gpu/info.h"
 #include "backends/gpu/nodes.h"
 #include "bpt/alloc.h"
@@ -166,11 +168,18 @@ static bpt_status_t check_all(checkup_t *c) {
     return BPT_OK;
 }
 
+static bpt_status_t check_kernels(const char *name) {
+    for (int k = 0; k < BPT_GPU_KERNEL_COUNT; ++k)
+        if (!strncmp(bpt_gpu_kernels[k].name, name, strlen(name))) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "doctor: no kernel's name begins with '%s', which --kernels says; `bpt doctor --compile` lists them", name);
+}
+
 static bpt_status_t run_doctor(cli_options_t *o) {
     BPT_TRY(bpt_env_check());
     if (*o->tool.ledger && o->use.json) return bpt_fail(BPT_ERR_USAGE, "doctor: --json is for the table of --compile, without --ledger");
-    if (*o->tool.kernels && (!o->tool.compile || *o->tool.ledger))
-        return bpt_fail(BPT_ERR_USAGE, "doctor: --kernels is for the table of --compile, without --ledger");
+    if (*o->tool.kernels && !o->tool.compile && !*o->tool.ledger)
+        return bpt_fail(BPT_ERR_USAGE, "doctor: --kernels is for the table of --compile and the file of --ledger");
+    BPT_TRY(check_kernels(o->tool.kernels));
     if (*o->tool.ledger) return cli_ledger_check(o);
     if (o->tool.renew || o->tool.admit) return bpt_fail(BPT_ERR_USAGE, "doctor: --renew and --admit are for the file of --ledger");
     if (o->tool.compile) return cli_compile_check(o);
@@ -203,9 +212,11 @@ const cli_command_t cli_command_doctor = {
         "mesa-drm-shim pretends GPUs with every Mesa (LD_PRELOAD=libamdgpu_noop_drm_shim.so AMDGPU_GPU_ID=navi21). "
         "--threads is the number of processes. The exit status is 1 when a kernel does not compile.\n\n"
         "With --ledger the kernels are compared with a file that --renew writes, and each that changed is named: its text, and with "
-        "--compile what the compilers of the file's GPUs say of it.",
+        "--compile what the compilers of the file's GPUs say of it. --renew writes the file as it goes: what was compiled is kept when the command "
+        "is ended, and the next one goes on from there. With --kernels and --device a slow compiler can be asked in parts.",
     .examples = "  bpt doctor\n  bpt doctor --backend cpu --precision bf16\n  bpt doctor --compile --backend vulkan --json\n"
                 "  bpt doctor --compile --backend cuda --device sm_90 --kernels attention_warp\n"
-                "  bpt doctor --ledger backends/gpu/kernels.ledger --renew\n",
+                "  bpt doctor --ledger backends/gpu/kernels.ledger --renew\n"
+                "  bpt doctor --ledger backends/gpu/kernels.ledger --renew --device dg2-g10 --kernels attention\n",
     .run = run_doctor,
 };

@@ -29,6 +29,9 @@ void cli_child_send(const cli_child_t *child, const cli_running_t *running, cons
 // Waits for the child. *done = the work was done; else `why` says what became of it ("crashed with signal 11 (Segmentation fault)").
 // BPT_ERR_INTERRUPTED after Ctrl-C: the child is ended.
 bpt_status_t cli_child_finish(const cli_child_t *child, cli_running_t *running, bool *done, char *why, size_t why_bytes) BPT_MUST_USE;
+// Waits up to so long for the end of its work, which cli_child_finish then need not wait for; what it has written of its result by now.
+bool cli_child_wait(const cli_running_t *running, double seconds);
+const void *cli_child_result(const cli_running_t *running);
 void cli_child_end(const cli_child_t *child, cli_running_t *running);  // without waiting for its work
 
 // All of it.

@@ -10,11 +10,15 @@
 #include <unistd.h>
 
 #include "bpt/alloc.h"
+#include "bpt/clock.h"
 #include "bpt/machine.h"
 #include "tools/bpt/devices/child.h"
 #include "tools/bpt/devices/workloads.h"
+#include "tools/bpt/options/options.h"
+#include "tools/bpt/signals.h"
 
 enum { MOST_PARTS = 32, SECONDS = 3600 };
+static const double KEEP_SECONDS = 0.5;  // between two looks at what was compiled
 
 const cli_resource_t cli_resources[] = {
     {"registers", "regs", offsetof(bpt_gpu_resources_t, registers), true},
@@ -48,7 +52,7 @@ static void compile_kernel(const cli_compile_t *c, bpt_device_t *device, const b
     bpt_status_t status = bpt_gpu_source_hash(device, variant, &out->source);
     out->takes = BPT_GPU_NOTHING_SAID;
     if (status == BPT_OK && c->known && c->known(c->user, compiler, out)) {
-        out->compiled = true;
+        out->compiled = out->known = true;
     } else if (status == BPT_OK && *compiler && !c->sources_only) {
         status = bpt_gpu_compile(device, variant, &out->takes);
         out->compiled = status == BPT_OK;
@@ -130,17 +134,19 @@ static void work(const void *input, void *result) {
 }
 
 // ---- All parts
+static void take_device(cli_kernels_t *all, const cli_kernels_t *part) {
+    memcpy(all->device, part->device, sizeof all->device);
+    memcpy(all->driver, part->driver, sizeof all->driver);
+    memcpy(all->compiler, part->compiler, sizeof all->compiler);
+    memcpy(all->class, part->class, sizeof all->class);
+    memcpy(all->rule, part->rule, sizeof all->rule);
+    memcpy(all->blueprints, part->blueprints, sizeof all->blueprints);
+    all->count = part->count;
+}
+
 // What became of a child that did not come to its end belongs to the kernel that it was at.
 static void take_part(cli_kernels_t *all, const cli_kernels_t *part, const task_t *task, bool done, const char *why) {
-    if (part->count) {
-        memcpy(all->device, part->device, sizeof all->device);
-        memcpy(all->driver, part->driver, sizeof all->driver);
-        memcpy(all->compiler, part->compiler, sizeof all->compiler);
-        memcpy(all->class, part->class, sizeof all->class);
-        memcpy(all->rule, part->rule, sizeof all->rule);
-        memcpy(all->blueprints, part->blueprints, sizeof all->blueprints);
-        all->count = part->count;
-    }
+    if (*part->device) take_device(all, part);
     if (!*all->problem && *part->problem) memcpy(all->problem, part->problem, sizeof all->problem);
     if (!done && !part->count) snprintf(all->problem, sizeof all->problem, "the compiler's process %s", why);
     for (int i = task->part; i < part->count; i += task->parts) {
@@ -149,6 +155,31 @@ static void take_part(cli_kernels_t *all, const cli_kernels_t *part, const task_
             snprintf(all->kernel[i].problem, sizeof all->kernel[i].problem,
                      i == part->current ? "its compiler %s" : "not compiled: the process %s", why);
     }
+}
+
+// Takes the kernels that a child at work has compiled since the last look. *news = there are some whose figures were not known.
+static void look_at_part(cli_kernels_t *all, const cli_kernels_t *part, const task_t *task, int *looked, bool *news) {
+    const int current = atomic_load(&part->current);  // written after all before it
+    if (*looked < task->part) *looked = task->part;
+    if (*looked < current) take_device(all, part);
+    for (; *looked < current && *looked < part->count; *looked += task->parts) {
+        const cli_kernel_t *kernel = &part->kernel[*looked];
+        all->kernel[*looked] = *kernel;
+        *news = *news || (kernel->compiled && !kernel->known);
+    }
+}
+
+// Hands over what the children compile, until all of them have ended or their time is up.
+static bpt_status_t watch(const task_t *tasks, const cli_running_t *running, int parts, cli_kernels_t *all) {
+    const cli_compile_t *wanted = tasks->wanted;
+    int looked[MOST_PARTS] = {0}, ended = 0;
+    for (const double end = bpt_clock_seconds() + SECONDS; ended < parts && bpt_clock_seconds() < end && !cli_interrupted;) {
+        bool news = false;
+        if (cli_child_wait(&running[ended], KEEP_SECONDS)) ++ended;
+        for (int i = 0; i < parts; ++i) look_at_part(all, cli_child_result(&running[i]), &tasks[i], &looked[i], &news);
+        if (news) BPT_TRY(wanted->keep(wanted->user, all));
+    }
+    return BPT_OK;
 }
 
 static bpt_status_t run_parts(const task_t *wanted, cli_kernels_t *part, cli_kernels_t *all) {
@@ -172,6 +203,7 @@ static bpt_status_t run_parts(const task_t *wanted, cli_kernels_t *part, cli_ker
         status = cli_child_start(&children[started], &running[started]);
         if (status != BPT_OK) break;
     }
+    if (status == BPT_OK && wanted->wanted->keep) status = watch(tasks, running, started, all);
     for (int i = 0; i < started; ++i) {
         bool done;
         char why[128] = "";

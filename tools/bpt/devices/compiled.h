@@ -2,6 +2,8 @@
 #ifndef BPT_TOOLS_COMPILED_H
 #define BPT_TOOLS_COMPILED_H
 
+#include <stdatomic.h>
+
 #include "backends/gpu/compile.h"
 #include "backends/gpu/tuning.h"
 #include "tools/bpt/devices/drivers.h"
@@ -13,7 +15,7 @@ enum { CLI_MOST_KERNELS = 2048 };
 typedef struct {
     char kernel[40], variant[480], problem[400];
     uint64_t source;  // a number for what the compiler is given
-    bool compiled;
+    bool compiled, known;  // its figures are here; they were known before, so that nothing was compiled
     bpt_gpu_resources_t takes;
 } cli_kernel_t;
 
@@ -23,8 +25,8 @@ typedef struct {
     char class[128], rule[BPT_TUNING_TEXT];    // of the device
     char blueprints[BPT_PROBLEM_COUNT][1024];  // that the class may take, the one that it does first
     char problem[512];
-    int count;    // kernels in all, in the order of their names
-    int current;  // the one that is being compiled
+    int count;           // kernels in all, in the order of their names
+    atomic_int current;  // the one that is being compiled
     cli_kernel_t kernel[CLI_MOST_KERNELS];
 } cli_kernels_t;
 
@@ -38,7 +40,9 @@ typedef struct {
     bool sources_only, quiet, verbose;
     // Unless NULL: fills in what is known of a kernel whose `source` is set; it is not compiled then. Runs in the child processes.
     bool (*known)(const void *user, const char *compiler, cli_kernel_t *kernel);
-    const void *user;
+    // Unless NULL: gets what is there by now, a few times while kernels are compiled; those to come have no name yet. Runs in this process.
+    bpt_status_t (*keep)(void *user, const cli_kernels_t *so_far);
+    void *user;
 } cli_compile_t;
 
 // A compiler that is missing is out->problem, with no kernels; with sources_only or `known` there are kernels all the same.

@@ -21,7 +21,15 @@ const cli_ledger_limit_t cli_ledger_limits[] = {
 };
 
 // ---- Entries
-bpt_status_t cli_ledger_add(cli_ledger_t *l, const char *target, const cli_kernel_t *kernel) {
+static cli_ledger_line_t *find_line(const cli_ledger_t *l, const char *target, const char *kernel, const char *variant) {
+    for (size_t i = 0; i < l->n_lines; ++i) {
+        cli_ledger_line_t *line = &l->line[i];
+        if (!strcmp(line->target, target) && !strcmp(line->kernel.kernel, kernel) && !strcmp(line->kernel.variant, variant)) return line;
+    }
+    return NULL;
+}
+
+static bpt_status_t add_line(cli_ledger_t *l, const char *target, const cli_kernel_t *kernel) {
     BPT_TRY(bpt_grow(&l->line, l->n_lines, &l->lines_capacity, sizeof *l->line));
     cli_ledger_line_t *line = &l->line[l->n_lines++];
     *line = (cli_ledger_line_t){.kernel = *kernel};
@@ -29,7 +37,7 @@ bpt_status_t cli_ledger_add(cli_ledger_t *l, const char *target, const cli_kerne
     return BPT_OK;
 }
 
-bpt_status_t cli_ledger_add_target(cli_ledger_t *l, const char *name, const char *compiler) {
+static bpt_status_t add_target(cli_ledger_t *l, const char *name, const char *compiler) {
     BPT_TRY(bpt_grow(&l->target, l->n_targets, &l->targets_capacity, sizeof *l->target));
     cli_ledger_target_t *target = &l->target[l->n_targets++];
     snprintf(target->name, sizeof target->name, "%s", name);
@@ -55,6 +63,42 @@ bpt_status_t cli_ledger_admit(cli_ledger_t *l, const char *kernel, const char *k
     return add_known(l, kernel, key, most);
 }
 
+bpt_status_t cli_ledger_put(cli_ledger_t *l, const char *target, const cli_kernel_t *kernel) {
+    cli_ledger_line_t *line = find_line(l, target, kernel->kernel, kernel->variant);
+    if (!line) return add_line(l, target, kernel);
+    line->kernel = *kernel;
+    return BPT_OK;
+}
+
+bpt_status_t cli_ledger_put_target(cli_ledger_t *l, const char *name, const char *compiler) {
+    for (size_t t = 0; t < l->n_targets; ++t) {
+        cli_ledger_target_t *target = &l->target[t];
+        if (strcmp(target->name, name)) continue;
+        for (size_t i = 0; i < l->n_lines && strcmp(target->compiler, compiler); ++i)
+            if (!strcmp(l->line[i].target, name)) l->line[i].kernel.compiled = false, l->line[i].kernel.takes = BPT_GPU_NOTHING_SAID;
+        snprintf(target->compiler, sizeof target->compiler, "%s", compiler);
+        return BPT_OK;
+    }
+    return add_target(l, name, compiler);
+}
+
+void cli_ledger_remove(cli_ledger_t *l, const char *target, const char *kernels) {
+    size_t kept = 0;
+    for (size_t i = 0; i < l->n_lines; ++i)
+        if (strcmp(l->line[i].target, target) || strncmp(l->line[i].kernel.kernel, kernels, strlen(kernels))) l->line[kept++] = l->line[i];
+    l->n_lines = kept;
+}
+
+void cli_ledger_keep_targets(cli_ledger_t *l, bool (*keeps)(const char *target)) {
+    size_t kept = 0;
+    for (size_t t = 0; t < l->n_targets; ++t)
+        if (keeps(l->target[t].name))
+            l->target[kept++] = l->target[t];
+        else
+            cli_ledger_remove(l, l->target[t].name, "");
+    l->n_targets = kept;
+}
+
 void cli_ledger_free(cli_ledger_t *l) {
     bpt_free(l->line);
     bpt_free(l->target);
@@ -75,12 +119,8 @@ const cli_ledger_known_t *cli_ledger_known(const cli_ledger_t *l, const char *ke
 }
 
 const cli_kernel_t *cli_ledger_find(const cli_ledger_t *l, const char *target, const char *kernel, const char *variant) {
-    for (size_t i = 0; i < l->n_lines; ++i) {
-        const cli_ledger_line_t *line = &l->line[i];
-        if (!strcmp(line->target, target) && !strcmp(line->kernel.kernel, kernel) && !strcmp(line->kernel.variant, variant))
-            return &line->kernel;
-    }
-    return NULL;
+    const cli_ledger_line_t *line = find_line(l, target, kernel, variant);
+    return line ? &line->kernel : NULL;
 }
 
 int64_t cli_ledger_value(const cli_kernel_t *kernel, const char *key) {
@@ -131,9 +171,9 @@ static bpt_status_t read_line(cli_ledger_t *l, char *text, const char *path, int
     int64_t most = -1;
     const int n = split(text, fields);
     if (*text == '#' || !*text) return BPT_OK;
-    if (n == 3 && !strcmp(fields[0], "target")) return cli_ledger_add_target(l, fields[1], fields[2]);
+    if (n == 3 && !strcmp(fields[0], "target")) return add_target(l, fields[1], fields[2]);
     if (n == 4 && !strcmp(fields[0], "known") && read_number(fields[3], &most)) return add_known(l, fields[1], fields[2], most);
-    if (read_kernel(fields, n, &kernel)) return cli_ledger_add(l, fields[2], &kernel);
+    if (read_kernel(fields, n, &kernel)) return add_line(l, fields[2], &kernel);
     return bpt_fail(BPT_ERR_INPUT, "%s: line %d is no line of a ledger; take the file of the repository and renew it", path, number);
 }
 

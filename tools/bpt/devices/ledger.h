@@ -43,8 +43,13 @@ bpt_status_t cli_ledger_read(const char *path, bool may_be_missing, cli_ledger_t
 bpt_status_t cli_ledger_write(const char *path, cli_ledger_t *ledger) BPT_MUST_USE;  // sorts it
 void cli_ledger_free(cli_ledger_t *ledger);
 
-bpt_status_t cli_ledger_add(cli_ledger_t *ledger, const char *target, const cli_kernel_t *kernel) BPT_MUST_USE;
-bpt_status_t cli_ledger_add_target(cli_ledger_t *ledger, const char *name, const char *compiler) BPT_MUST_USE;
+// Adds the line of a kernel, or replaces it.
+bpt_status_t cli_ledger_put(cli_ledger_t *ledger, const char *target, const cli_kernel_t *kernel) BPT_MUST_USE;
+// Adds the target, or names another compiler of it: what the one before said is then forgotten.
+bpt_status_t cli_ledger_put_target(cli_ledger_t *ledger, const char *name, const char *compiler) BPT_MUST_USE;
+// Removes the lines of the kernels of a target whose name begins with `kernels`; of all targets but those that `keeps`.
+void cli_ledger_remove(cli_ledger_t *ledger, const char *target, const char *kernels);
+void cli_ledger_keep_targets(cli_ledger_t *ledger, bool (*keeps)(const char *target));
 const cli_ledger_target_t *cli_ledger_target(const cli_ledger_t *ledger, const char *name);
 const cli_kernel_t *cli_ledger_find(const cli_ledger_t *ledger, const char *target, const char *kernel, const char *variant);
 const cli_ledger_known_t *cli_ledger_known(const cli_ledger_t *ledger, const char *kernel, const char *key);

@@ -34,7 +34,7 @@ static const struct {
 
 typedef struct {
     const cli_options_t *o;
-    cli_ledger_t old, renewed;
+    cli_ledger_t old;
     cli_kernels_t *now;
     cli_probe_t *probe;
     const char *target;
@@ -43,6 +43,41 @@ typedef struct {
     int looked;         // targets
     char kernels[400];  // names of those that differ
 } check_t;
+
+// ---- Renewing
+static bool is_target(const char *name) {
+    for (size_t i = 0; i < BPT_COUNT(targets); ++i)
+        if (!strcmp(targets[i].name, name)) return true;
+    return false;
+}
+
+// Names the compiler of this run in a ledger. What another one said of the target is forgotten, so that must not go beyond --kernels.
+static bpt_status_t name_compiler(const check_t *c, cli_ledger_t *l, const char *compiler) {
+    const cli_ledger_target_t *t = cli_ledger_target(l, c->target);
+    const char *only = c->o->tool.kernels;
+    for (size_t i = 0; t && strcmp(t->compiler, compiler) && i < l->n_lines; ++i) {
+        const cli_ledger_line_t *line = &l->line[i];
+        if (strcmp(line->target, c->target) || !line->kernel.compiled || !strncmp(line->kernel.kernel, only, strlen(only))) continue;
+        return bpt_fail(BPT_ERR_INPUT, "%s has what %s said of %s, and here is %s; renew it without --kernels", c->o->tool.ledger,
+                        t->compiler, c->target, compiler);
+    }
+    return cli_ledger_put_target(l, c->target, compiler);
+}
+
+// What is compiled by now goes into the file, so that it is there when this run is ended before its end.
+static bpt_status_t keep(void *user, const cli_kernels_t *so_far) {
+    const check_t *c = user;
+    cli_ledger_t l;
+    BPT_TRY(cli_ledger_read(c->o->tool.ledger, true, &l));
+    bpt_status_t status = name_compiler(c, &l, so_far->compiler);
+    for (int i = 0; i < so_far->count && status == BPT_OK; ++i) {
+        const cli_kernel_t *k = &so_far->kernel[i];
+        if (k->compiled && !k->known) status = cli_ledger_put(&l, c->target, k);
+    }
+    if (status == BPT_OK) status = cli_ledger_write(c->o->tool.ledger, &l);
+    cli_ledger_free(&l);
+    return status;
+}
 
 // ---- Compiling for a target
 static bool fill_known(const void *user, const char *compiler, cli_kernel_t *kernel) {
@@ -55,6 +90,9 @@ static bool fill_known(const void *user, const char *compiler, cli_kernel_t *ker
     return true;
 }
 
+// Its kernels are known, if it has any of those that are wanted.
+static bool was_asked(const cli_kernels_t *now) { return now->count > 0 || (*now->device && !*now->problem); }
+
 static bpt_status_t compile(check_t *c, const bpt_backend_t *backend, bool named) {
     const bool sources_only = !c->o->tool.compile && !c->o->tool.renew;
     const cli_compile_t wanted = {.backend = backend,
@@ -63,9 +101,11 @@ static bpt_status_t compile(check_t *c, const bpt_backend_t *backend, bool named
                                   .processes = sources_only ? 1 : (int)c->o->global.threads,
                                   .precisions = cli_compile_precisions(c->o),
                                   .sources_only = sources_only,
+                                  .only = c->o->tool.kernels,
                                   .quiet = c->o->global.quiet,
                                   .verbose = c->o->global.verbose,
                                   .known = c->o->tool.compile ? NULL : fill_known,
+                                  .keep = c->o->tool.renew ? keep : NULL,
                                   .user = c};
     return cli_compile(&wanted, c->now);
 }
@@ -90,9 +130,9 @@ static bpt_status_t compile_by_radv(check_t *c, const bpt_backend_t *backend, co
     bpt_status_t status = BPT_OK;
     if (!file && n_found) file = found[0];
     if (file && pretended && !strcmp(pretended, c->target)) status = compile_by(c, backend, file, NULL);
-    for (int i = 0; file && !pretended && i < 2 && families[i] && !c->now->count && status == BPT_OK; ++i)
+    for (int i = 0; file && !pretended && i < 2 && families[i] && !was_asked(c->now) && status == BPT_OK; ++i)
         status = compile_by(c, backend, file, families[i]);
-    if (!c->now->count && !*c->now->problem)
+    if (!was_asked(c->now) && !*c->now->problem)
         snprintf(c->now->problem, sizeof c->now->problem,
                  file ? "Mesa's RADV has no such device here; where mesa-drm-shim is installed: LD_PRELOAD=libamdgpu_noop_drm_shim.so "
                         "AMDGPU_GPU_ID=%s bpt doctor --ledger %s --device %s"
@@ -179,7 +219,9 @@ static void compare(check_t *c) {
     if (c->o->tool.compile && !same)
         printf("%s: only texts are compared: %s%s, the ledger has what %s said\n", c->target, *c->now->compiler ? "here is " : "",
                *c->now->compiler ? c->now->compiler : c->now->problem, t->compiler);
-    for (int k = 0; k < BPT_GPU_KERNEL_COUNT; ++k) compare_kernel(c, bpt_gpu_kernels[k].name, c->o->tool.compile && same, whole);
+    for (int k = 0; k < BPT_GPU_KERNEL_COUNT; ++k)
+        if (!strncmp(bpt_gpu_kernels[k].name, c->o->tool.kernels, strlen(c->o->tool.kernels)))
+            compare_kernel(c, bpt_gpu_kernels[k].name, c->o->tool.compile && same, whole);
 }
 
 // ---- Limits
@@ -206,21 +248,33 @@ static bpt_status_t check_limits(check_t *c, cli_ledger_t *l) {
     return BPT_OK;
 }
 
-// ---- Renewing
-static bpt_status_t take_lines(check_t *c, bool all) {
-    const cli_ledger_target_t *t = cli_ledger_target(&c->old, c->target);
+// ---- Renewing a target
+// The lines of the target's kernels, those of --kernels alone where it is given, become those of now.
+static bpt_status_t take_lines(check_t *c, cli_ledger_t *l) {
+    const cli_kernels_t *now = c->now;
     int missing = 0;
-    for (size_t i = 0; !all && i < c->old.n_lines; ++i)
-        if (!strcmp(c->old.line[i].target, c->target)) BPT_TRY(cli_ledger_add(&c->renewed, c->target, &c->old.line[i].kernel));
-    for (int i = 0; all && i < c->now->count; ++i) {
-        const cli_kernel_t *k = &c->now->kernel[i];
+    if (*now->compiler)
+        BPT_TRY(name_compiler(c, l, now->compiler));
+    else if (!cli_ledger_target(l, c->target))
+        BPT_TRY(cli_ledger_put_target(l, c->target, CLI_LEDGER_NOBODY));
+    cli_ledger_remove(l, c->target, c->o->tool.kernels);
+    for (int i = 0; i < now->count; ++i) {
+        const cli_kernel_t *k = &now->kernel[i];
         missing += !k->compiled;
         if (*k->problem) return bpt_fail(BPT_ERR_UNSUPPORTED, "%s, %s: %s (%s)", k->kernel, c->target, k->problem, k->variant);
-        BPT_TRY(cli_ledger_add(&c->renewed, c->target, k));
+        BPT_TRY(cli_ledger_put(l, c->target, k));
     }
-    if (missing) printf("%s: %d changed kernels are not compiled: %s\n", c->target, missing, c->now->problem);
-    if (!all && !t) return BPT_OK;
-    return cli_ledger_add_target(&c->renewed, c->target, *c->now->compiler && all ? c->now->compiler : t ? t->compiler : CLI_LEDGER_NOBODY);
+    if (missing) printf("%s: %d changed kernels are not compiled: %s\n", c->target, missing, now->problem);
+    return BPT_OK;
+}
+
+static bpt_status_t renew_target(check_t *c) {
+    cli_ledger_t l;
+    BPT_TRY(cli_ledger_read(c->o->tool.ledger, true, &l));
+    bpt_status_t status = take_lines(c, &l);
+    if (status == BPT_OK) status = cli_ledger_write(c->o->tool.ledger, &l);
+    cli_ledger_free(&l);
+    return status;
 }
 
 static bpt_status_t check_target(check_t *c, size_t i) {
@@ -231,24 +285,25 @@ static bpt_status_t check_target(check_t *c, size_t i) {
     c->target = targets[i].name;
     memset(c->now, 0, sizeof *c->now);
     *c->probe = (cli_probe_t){0};
+    if (!wanted) return BPT_OK;
     if (!b) snprintf(c->now->problem, sizeof c->now->problem, "this program was built without %s", targets[i].backend);
-    if (wanted && b) BPT_TRY(targets[i].families[0] ? compile_by_radv(c, b, targets[i].families) : compile(c, b, true));
-    c->looked += c->now->count > 0;
-    if (wanted && !c->now->count) printf("%s: left out: %s\n", c->target, c->now->problem);
-    if (c->o->tool.renew) return take_lines(c, c->now->count > 0);
-    if (c->now->count) compare(c);
+    if (b) BPT_TRY(targets[i].families[0] ? compile_by_radv(c, b, targets[i].families) : compile(c, b, true));
+    if (!was_asked(c->now)) {
+        printf("%s: left out: %s\n", c->target, c->now->problem);
+        return BPT_OK;
+    }
+    ++c->looked;
+    if (c->o->tool.renew) return renew_target(c);
+    compare(c);
     return BPT_OK;
 }
 
-static bpt_status_t finish(check_t *c) {
+// ---- All
+static bpt_status_t finish(check_t *c, cli_ledger_t *l) {
     const char *file = c->o->tool.ledger;
     const bool renew = c->o->tool.renew;
-    cli_ledger_t *l = renew ? &c->renewed : &c->old;
     bool same;
-    if (renew) {
-        for (size_t i = 0; i < c->old.n_known; ++i)
-            BPT_TRY(cli_ledger_admit(l, c->old.known[i].kernel, c->old.known[i].key, c->old.known[i].most));
-    }
+    if (renew) cli_ledger_keep_targets(l, is_target);
     BPT_TRY(check_limits(c, l));
     if (renew) BPT_TRY(cli_ledger_write(file, l));
     BPT_TRY(cli_ledger_page(file, l, renew, &same));
@@ -269,15 +324,17 @@ static bpt_status_t finish(check_t *c) {
 
 bpt_status_t cli_ledger_check(const cli_options_t *o) {
     check_t c = {.o = o};
+    cli_ledger_t renewed = {0};
     if (o->tool.renew && cli_option_source(o, "precision") == CLI_FROM_FLAG)
         return bpt_fail(BPT_ERR_USAGE, "doctor: the ledger has every number type; --renew goes without --precision");
     bpt_status_t status = cli_ledger_read(o->tool.ledger, o->tool.renew, &c.old);
     if (status == BPT_OK) status = bpt_alloc(1, sizeof *c.now, &c.now);
     if (status == BPT_OK) status = bpt_alloc(1, sizeof *c.probe, &c.probe);
     for (size_t i = 0; i < BPT_COUNT(targets) && status == BPT_OK; ++i) status = check_target(&c, i);
-    if (status == BPT_OK) status = finish(&c);
+    if (status == BPT_OK && o->tool.renew) status = cli_ledger_read(o->tool.ledger, true, &renewed);
+    if (status == BPT_OK) status = finish(&c, o->tool.renew ? &renewed : &c.old);
     cli_ledger_free(&c.old);
-    cli_ledger_free(&c.renewed);
+    cli_ledger_free(&renewed);
     bpt_free(c.now);
     bpt_free(c.probe);
     return status;

@@ -620,12 +620,12 @@ const cli_option_t cli_option_table[] = {
      .help = "compile every kernel and say what it takes of the device; nothing runs. --device may name a GPU that is not here"},
 
     {TEXT("kernels", tool.kernels, "NAME"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_DOCTOR,
-     .help = "with --compile: only kernels whose name begins so"},
+     .help = "with --compile or --ledger: only kernels whose name begins so"},
     {TEXT("ledger", tool.ledger, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_DOCTOR,
      .help = "compare the kernels with this file, the ledger of the repository, and say what changed; with --compile also what compilers "
              "say of them. --device names one of its GPUs"},
     {BOOL("renew", tool.renew), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_DOCTOR,
-     .help = "write the ledger; only kernels that changed are compiled"},
+     .help = "write the ledger, as kernels are compiled; only those that changed are"},
     {BOOL("admit", tool.admit), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_DOCTOR,
      .help = "with --renew: kernels may break the limits of registers and local memory as they do now; the ledger lists them"},
 

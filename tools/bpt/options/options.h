@@ -112,7 +112,7 @@ typedef struct {
     bool reset;
     bool compile, renew, admit;  // doctor
     char *ledger;                // likewise
-    char *kernels;               // likewise, with --compile
+    char *kernels;               // likewise, with --compile or --ledger
     bool ops;                    // bench train
     char *trace;                 // likewise
     int tokenizer;               // bleu: bpt_bleu_tokenizer_t

@@ -88,6 +88,13 @@ static bool receive(int in, int seconds, bool *timed_out) {
     return false;
 }
 
+bool cli_child_wait(const cli_running_t *running, double seconds) {
+    struct pollfd wait = {.fd = running->in, .events = POLLIN};
+    return poll(&wait, 1, (int)(seconds * 1000)) > 0;
+}
+
+const void *cli_child_result(const cli_running_t *running) { return running->shared; }
+
 static void explain(int seconds, bool timed_out, int exit_status, char *why, size_t bytes) {
     if (timed_out)
         snprintf(why, bytes, "did not answer within %d seconds", seconds);

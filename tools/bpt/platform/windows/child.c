@@ -110,6 +110,16 @@ static bool wait_for(HANDLE done, int seconds) {
     return WaitForSingleObject(done, 0) == WAIT_OBJECT_0;
 }
 
+bool cli_child_wait(const cli_running_t *running, double seconds) {
+    const job_t *job = running->shared;
+    return WaitForSingleObject(job->done, (DWORD)(seconds * 1000)) == WAIT_OBJECT_0;
+}
+
+const void *cli_child_result(const cli_running_t *running) {
+    const job_t *job = running->shared;
+    return job->child.result;
+}
+
 // A thread that still works keeps its job.
 bpt_status_t cli_child_finish(const cli_child_t *child, cli_running_t *running, bool *done, char *why, size_t why_bytes) {
     job_t *job = running->shared;
