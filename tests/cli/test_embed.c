@@ -276,6 +276,10 @@ static void what_cannot_be_is_refused(void **state) {
     test_refused(2, "so there is no pool root; choose one of mean, max, first, last", "embed %s %s --pool root --out %s " ON, run[4], input,
                  out);
     test_refused(2, "--format is for files of examples", "embed %s %s --format jsonl --out %s " ON, run[4], input, out);
+    // Running text has no fields, which is said of a file whose name says that it has some.
+    test_process_t p = test_run_to(0, "embed %s %s --out %s " ON, run[4], test_file("fields.jsonl", "a good one\n"), test_path("raw.npy"));
+    if (!strstr(p.err, "fields.jsonl is read as it is")) fail_msg("%s", p.err);
+    test_process_free(&p);
     test_refused(2, "--out is missing", "embed %s %s " ON, run[0], input);
     test_refused(2, "end it in .npy or .safetensors", "embed %s %s --out %s.txt " ON, run[0], input, out);
     test_refused(2, "a .npy file has one array and no offsets", "embed %s %s --per-token --out %s " ON, run[0], input, out);

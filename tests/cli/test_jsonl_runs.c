@@ -156,15 +156,15 @@ static void language_models_and_translators_read_the_fields(void **state) {
         char one[32], other[32];
         snprintf(one, sizeof one, "tr-files-%d", documents), snprintf(other, sizeof other, "tr-lines-%d", documents);
         expect_same_model(one, other);
+        char *of_files = said("translate %s %s --beam 2 " ON, test_path("%s", one), test_path("files/train.en"));
+        expect_same_text(said("translate %s %s --beam 2 " ON, test_path("%s", other), test_path("lines/train.jsonl")), of_files);
     }
     free(said("eval %s --split train " ON, test_path("tr-lines-1")));
     // Without --format the file is read as it is, which is said.
     test_process_t p = test_run_to(0, "train --unit byte " LM " --data %s --out %s", test_path("text.jsonl"), test_path("lm-raw"));
     assert_non_null(strstr(p.err, "text.jsonl is read as it is"));
     test_process_free(&p);
-    p = test_run_to(0, "translate %s %s " ON, test_path("tr-lines-0"), test_path("text.jsonl"));
-    assert_non_null(strstr(p.err, "text.jsonl is read as it is"));
-    test_process_free(&p);
+    test_refused(1, "no field \"en\" for the text", "translate %s %s " ON, test_path("tr-lines-0"), test_path("text.jsonl"));
     test_refused(1, "no field \"fr\" for the text",
                  "train --task translate --source en --target fr " SMALL " --format jsonl --data %s --out %s", test_path("lines"),
                  test_path("refused"));

@@ -8,6 +8,7 @@
 #include "bpt/rows_file.h"
 #include "models/api/embed_texts.h"
 #include "tools/bpt/commands/answers.h"
+#include "tools/bpt/corpus/example_options.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
 #include "tools/bpt/report/progress.h"
@@ -124,6 +125,7 @@ static bpt_status_t embed_file(job_t *job, const char *path) {
                              .plain = plain,
                              .most_texts = most / job->texts,
                              .most_tokens = most < MOST_TOKENS || !job->o->use.per_token ? MOST_TOKENS : most};
+    if (plain) cli_running_warn(path);
     if (!plain) BPT_TRY(cli_answer_options(job->o, t, path, &answers.options));
     answers.options.columns = &columns;
     answers.options.cells = &cells;
