@@ -135,13 +135,13 @@ static bpt_status_t parse_header(bpt_safetensors_t *file) {
     return BPT_OK;
 }
 
-// Whether a file begins as a text, where others have a number that is too small for that.
+// Whether a file begins with bytes that a text in UTF-8 can have. Those of a header's size are zeros towards its end.
 static bool begins_as_text(uint64_t length) {
-    char bytes[sizeof length];
+    unsigned char bytes[sizeof length];
     memcpy(bytes, &length, sizeof length);
     for (size_t i = 0; i < sizeof bytes; ++i)
-        if ((unsigned char)bytes[i] < ' ' && !strchr("\t\n\r", bytes[i])) return false;
-    return !memchr(bytes, 0, sizeof bytes);
+        if ((bytes[i] < ' ' && !memchr("\t\n\r", bytes[i], 3)) || bytes[i] > 0xf4) return false;
+    return true;
 }
 
 static bpt_status_t load_header(bpt_safetensors_t *file, uint64_t file_bytes) {

@@ -190,6 +190,7 @@ static const struct {
     {"header longer than the file", "{" ENTRY("a", "1", 0, 4) "}", 5000, 4, "longer than the file"},
     {"header over 100 MB", "{}", 100000001, 0, "at most 100 MB"},
     {"header of 2^64 - 1 bytes", "{}", UINT64_MAX, 0, "at most 100 MB"},
+    {"a text", "{}", 0x6120747865742061, 0, "it is a text"},
     {"header cut in the middle", "{" ENTRY("a", "1", 0, 4) "}", 20, 4, "not valid JSON"},
     {"empty header", "", 0, 4, "does not begin with {"},
     {"not JSON", "hello world, this is text", 0, 0, "does not begin with {"},
