@@ -327,6 +327,9 @@ bpt_status_t cli_ledger_check(const cli_options_t *o) {
     cli_ledger_t renewed = {0};
     if (o->tool.renew && cli_option_source(o, "precision") == CLI_FROM_FLAG)
         return bpt_fail(BPT_ERR_USAGE, "doctor: the ledger has every number type; --renew goes without --precision");
+    if (*o->global.device && !is_target(o->global.device))
+        return bpt_fail(BPT_ERR_USAGE, "doctor: no GPU of the ledger is called '%s'; %s names those that it has in its first lines",
+                        o->global.device, o->tool.ledger);
     bpt_status_t status = cli_ledger_read(o->tool.ledger, o->tool.renew, &c.old);
     if (status == BPT_OK) status = bpt_alloc(1, sizeof *c.now, &c.now);
     if (status == BPT_OK) status = bpt_alloc(1, sizeof *c.probe, &c.probe);
