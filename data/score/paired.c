@@ -32,7 +32,7 @@ static bpt_metric_score_t score_sample(const bpt_corpus_metric_t *metric, const 
 static double add(bool single, double a, double b) { return bpt_round(single, a + b); }
 
 // numpy's sum: of more than 128 numbers that of both halves, of fewer in eight running sums. These are added without a loop, of which
-// GCC 12 with -O3 makes vectors that leave roundings out.
+// GCC 12 with -O3 makes vectors that leave roundings out (findings/gcc-skipped-rounding.sh).
 static double sum(const double *at, int64_t n, bool single) {
     enum { LANES = 8, BLOCK = 128 };
     double lane[LANES], total = 0;
