@@ -1,7 +1,6 @@
 // `bpt doctor`: what works on this machine, and how to mend what does not. Drivers are touched in child processes only.
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "backends/gpu/compile.h"
 #include "backends/gpu/info.h"
@@ -15,6 +14,7 @@
 #include "bpt/ranks.h"
 #include "tools/bpt/devices/child.h"
 #include "tools/bpt/devices/compile_check.h"
+#include "tools/bpt/devices/compiled.h"
 #include "tools/bpt/devices/device.h"
 #include "tools/bpt/devices/ledger_check.h"
 #include "tools/bpt/devices/probe.h"
@@ -170,7 +170,7 @@ static bpt_status_t check_all(checkup_t *c) {
 
 static bpt_status_t check_kernels(const char *name) {
     for (int k = 0; k < BPT_GPU_KERNEL_COUNT; ++k)
-        if (!strncmp(bpt_gpu_kernels[k].name, name, strlen(name))) return BPT_OK;
+        if (cli_kernel_is_one_of(bpt_gpu_kernels[k].name, name)) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE, "doctor: no kernel's name begins with '%s', which --kernels says; `bpt doctor --compile` lists them", name);
 }
 

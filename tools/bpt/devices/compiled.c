@@ -14,7 +14,6 @@
 #include "bpt/machine.h"
 #include "tools/bpt/devices/child.h"
 #include "tools/bpt/devices/workloads.h"
-#include "tools/bpt/options/options.h"
 #include "tools/bpt/signals.h"
 
 enum { MOST_PARTS = 32, SECONDS = 3600 };
@@ -83,9 +82,7 @@ static bpt_status_t know_compiler(const cli_compile_t *c, bpt_device_t *device, 
     return BPT_OK;
 }
 
-static bool is_wanted(const cli_compile_t *c, const bpt_gpu_variant_t *variant) {
-    return !c->only || !strncmp(bpt_gpu_kernels[variant->kernel].name, c->only, strlen(c->only));
-}
+bool cli_kernel_is_one_of(const char *kernel, const char *beginning) { return !strncmp(kernel, beginning, strlen(beginning)); }
 
 static bpt_status_t compile_part(const task_t *task, bpt_device_t *device, cli_kernels_t *part) {
     const bpt_gpu_variant_t *noted;
@@ -98,7 +95,7 @@ static bpt_status_t compile_part(const task_t *task, bpt_device_t *device, cli_k
     if (count > CLI_MOST_KERNELS) return bpt_fail(BPT_ERR_INTERNAL, "%zu kernels; room is for %d", count, CLI_MOST_KERNELS);
     BPT_TRY(bpt_alloc(count, sizeof *sorted, &sorted));
     for (size_t i = 0; i < count; ++i)
-        if (is_wanted(task->wanted, &noted[i])) sorted[part->count++] = noted[i];
+        if (cli_kernel_is_one_of(bpt_gpu_kernels[noted[i].kernel].name, task->wanted->only)) sorted[part->count++] = noted[i];
     qsort(sorted, (size_t)part->count, sizeof *sorted, by_kernel);
     for (part->current = task->part; part->current < part->count; part->current += task->parts) {
         compile_kernel(task->wanted, device, &sorted[part->current], part->compiler, &part->kernel[part->current]);

@@ -36,7 +36,7 @@ typedef struct {
     const char *target;  // NULL: the device of this index
     int index, processes;
     unsigned precisions;  // of cli_compile_precisions
-    const char *only;     // kernels whose name begins so; NULL or "": all
+    const char *only;     // kernels whose name begins so; "": all
     bool sources_only, quiet, verbose;
     // Unless NULL: fills in what is known of a kernel whose `source` is set; it is not compiled then. Runs in the child processes.
     bool (*known)(const void *user, const char *compiler, cli_kernel_t *kernel);
@@ -44,6 +44,9 @@ typedef struct {
     bpt_status_t (*keep)(void *user, const cli_kernels_t *so_far);
     void *user;
 } cli_compile_t;
+
+// Whether a kernel is one of those that --kernels asks for by the beginning of their names; "": all.
+bool cli_kernel_is_one_of(const char *kernel, const char *beginning);
 
 // A compiler that is missing is out->problem, with no kernels; with sources_only or `known` there are kernels all the same.
 bpt_status_t cli_compile(const cli_compile_t *wanted, cli_kernels_t *out) BPT_MUST_USE;

@@ -85,7 +85,7 @@ bpt_status_t cli_ledger_put_target(cli_ledger_t *l, const char *name, const char
 void cli_ledger_remove(cli_ledger_t *l, const char *target, const char *kernels) {
     size_t kept = 0;
     for (size_t i = 0; i < l->n_lines; ++i)
-        if (strcmp(l->line[i].target, target) || strncmp(l->line[i].kernel.kernel, kernels, strlen(kernels))) l->line[kept++] = l->line[i];
+        if (strcmp(l->line[i].target, target) || !cli_kernel_is_one_of(l->line[i].kernel.kernel, kernels)) l->line[kept++] = l->line[i];
     l->n_lines = kept;
 }
 

@@ -54,10 +54,9 @@ static bool is_target(const char *name) {
 // Names the compiler of this run in a ledger. What another one said of the target is forgotten, so that must not go beyond --kernels.
 static bpt_status_t name_compiler(const check_t *c, cli_ledger_t *l, const char *compiler) {
     const cli_ledger_target_t *t = cli_ledger_target(l, c->target);
-    const char *only = c->o->tool.kernels;
     for (size_t i = 0; t && strcmp(t->compiler, compiler) && i < l->n_lines; ++i) {
         const cli_ledger_line_t *line = &l->line[i];
-        if (strcmp(line->target, c->target) || !line->kernel.compiled || !strncmp(line->kernel.kernel, only, strlen(only))) continue;
+        if (strcmp(line->target, c->target) || !line->kernel.compiled || cli_kernel_is_one_of(line->kernel.kernel, c->o->tool.kernels)) continue;
         return bpt_fail(BPT_ERR_INPUT, "%s has what %s said of %s, and here is %s; renew it without --kernels", c->o->tool.ledger,
                         t->compiler, c->target, compiler);
     }
@@ -220,7 +219,7 @@ static void compare(check_t *c) {
         printf("%s: only texts are compared: %s%s, the ledger has what %s said\n", c->target, *c->now->compiler ? "here is " : "",
                *c->now->compiler ? c->now->compiler : c->now->problem, t->compiler);
     for (int k = 0; k < BPT_GPU_KERNEL_COUNT; ++k)
-        if (!strncmp(bpt_gpu_kernels[k].name, c->o->tool.kernels, strlen(c->o->tool.kernels)))
+        if (cli_kernel_is_one_of(bpt_gpu_kernels[k].name, c->o->tool.kernels))
             compare_kernel(c, bpt_gpu_kernels[k].name, c->o->tool.compile && same, whole);
 }
 
