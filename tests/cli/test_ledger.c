@@ -166,7 +166,7 @@ static void renewing_takes_what_is_known(void **state) {
     bpt_free(after);
     test_refused(1, "line 1 is no line of a ledger", "doctor --ledger %s", test_file("no.ledger", "nothing\n"));
     test_refused(2, "--ledger", "doctor --renew");
-    test_refused(2, "no GPU of the ledger is called 'sm80'", "doctor --ledger %s --renew --device sm80", repository);
+    test_refused(2, "no GPU of the ledger is called 'sm80'; there are polaris10, ", "doctor --ledger %s --renew --device sm80", repository);
 }
 
 // ---- Renewing in parts, by a compiler that compiles nothing

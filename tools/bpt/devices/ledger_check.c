@@ -51,6 +51,13 @@ static bool is_target(const char *name) {
     return false;
 }
 
+static bpt_status_t refuse_target(const char *name) {
+    char names[200] = "";
+    for (size_t i = 0, used = 0; i < BPT_COUNT(targets) && used < sizeof names; ++i)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", targets[i].name);
+    return bpt_fail(BPT_ERR_USAGE, "doctor: no GPU of the ledger is called '%s'; there are %s", name, names);
+}
+
 // Names the compiler of this run in a ledger. What another one said of the target is forgotten, so that must not go beyond --kernels.
 static bpt_status_t name_compiler(const check_t *c, cli_ledger_t *l, const char *compiler) {
     const cli_ledger_target_t *t = cli_ledger_target(l, c->target);
@@ -326,9 +333,7 @@ bpt_status_t cli_ledger_check(const cli_options_t *o) {
     cli_ledger_t renewed = {0};
     if (o->tool.renew && cli_option_source(o, "precision") == CLI_FROM_FLAG)
         return bpt_fail(BPT_ERR_USAGE, "doctor: the ledger has every number type; --renew goes without --precision");
-    if (*o->global.device && !is_target(o->global.device))
-        return bpt_fail(BPT_ERR_USAGE, "doctor: no GPU of the ledger is called '%s'; %s names those that it has in its first lines",
-                        o->global.device, o->tool.ledger);
+    if (*o->global.device && !is_target(o->global.device)) return refuse_target(o->global.device);
     bpt_status_t status = cli_ledger_read(o->tool.ledger, o->tool.renew, &c.old);
     if (status == BPT_OK) status = bpt_alloc(1, sizeof *c.now, &c.now);
     if (status == BPT_OK) status = bpt_alloc(1, sizeof *c.probe, &c.probe);
