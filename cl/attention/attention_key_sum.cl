@@ -56,10 +56,11 @@ KERNEL_BEGIN
                 const int above = position.x - level;
                 lists += batch * tiles;
                 tiles = TO_UINT(tile_count(g, lanes, level));
-                if (position.x == 0 || (graph_has(g, GRAPH_SPAN_SELF) && above >= 0 && above < tile_levels(lanes))) {
+                const uint tile = TO_UINT(tile_of(lanes, level, position));
+                // The last leaves of a trimmed tree may have no spans above them, and so no tile.
+                if (tile < tiles && (position.x == 0 || (graph_has(g, GRAPH_SPAN_SELF) && above >= 0 && above < tile_levels(lanes)))) {
                     const int range = position.x == 0 ? 0 : above + 1;
-                    const uint list = lists + sequence * tiles + TO_UINT(tile_of(lanes, level, position));
-                    sum = with_block(PASS, sum, list, range, range + 1, node, four);
+                    sum = with_block(PASS, sum, lists + sequence * tiles + tile, range, range + 1, node, four);
                 }
             }
         }

@@ -91,6 +91,10 @@ static const chosen_t chosen[] = {
     {BPT_INTERVALS_DENSE, false, false, true, true, 1, 2, 80, 600, 2, BPT_QUERIES_ALL, 0, BPT_F16, 2},
     {BPT_INTERVALS_DENSE, false, false, true, false, 1, 2, 64, 600, 2, BPT_QUERIES_ALL, 0.1f, BPT_F16, 2},  // on matrix units
     {BPT_INTERVALS_DENSE, true, false, false, false, 1, 3, 48, 1100, 1, BPT_QUERIES_LEAVES, 0, BPT_BF16, 2},
+    // Trimmed trees whose last leaves, 16 or more, have no spans above them.
+    {BPT_INTERVALS_BPT, true, false, true, true, 16, 1, 32, 64, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_INTERVALS_BPT, true, false, false, true, 64, 2, 20, 520, 3, BPT_QUERIES_ALL, 0.1f, BPT_F16, 2},
+    {BPT_INTERVALS_SEGTREE, true, false, true, true, 1, 2, 32, 49, 2, BPT_QUERIES_ALL, 0, BPT_F32, 2},
 };
 
 enum {
