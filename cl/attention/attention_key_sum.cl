@@ -56,12 +56,11 @@ KERNEL_BEGIN
                 const int above = position.x - level;
                 lists += batch * tiles;
                 tiles = TO_UINT(tile_count(g, lanes, level));
-                const uint tile = TO_UINT(tile_of(lanes, level, position));
+                if (position.x > 0 && !(graph_has(g, GRAPH_SPAN_SELF) && above >= 0 && above < tile_levels(lanes))) continue;
                 // The last leaves of a trimmed tree may have no spans above them, and so no tile.
-                if (tile < tiles && (position.x == 0 || (graph_has(g, GRAPH_SPAN_SELF) && above >= 0 && above < tile_levels(lanes)))) {
-                    const int range = position.x == 0 ? 0 : above + 1;
-                    sum = with_block(PASS, sum, lists + sequence * tiles + tile, range, range + 1, node, four);
-                }
+                const uint tile = TO_UINT(tile_of(lanes, level, position));
+                const int range = position.x == 0 ? 0 : above + 1;
+                if (tile < tiles) sum = with_block(PASS, sum, lists + sequence * tiles + tile, range, range + 1, node, four);
             }
         }
         const uint head = four / head_fours, c = 4u * (four - head * head_fours), columns = min(p.head_dim - c, 4u);

@@ -66,7 +66,7 @@ static int by_kernel(const void *a, const void *b) {
     return order ? order : memcmp(x, y, sizeof *x);
 }
 
-static const bpt_dtype_t precisions[] = {BPT_F32, BPT_BF16, BPT_F16};
+static const bpt_dtype_t precisions[] = {BPT_F32, BPT_BF16, BPT_F16};  // the first one is CLI_COMPILE_F32
 
 static bool has_precision(const bpt_device_t *device, bpt_dtype_t precision) {
     return precision == BPT_F32 || (precision == BPT_BF16 ? device->info.bf16 : device->info.f16);

@@ -16,16 +16,18 @@
 #include "tools/bpt/devices/probe.h"
 
 // The GPUs of the ledger. RADV is told a family by RADV_FORCE_FAMILY; versions of it differ in the names. Mesa 26.1 has no such devices any
-// more: there mesa-drm-shim pretends the GPU that AMDGPU_GPU_ID names, which is the target's name.
+// more: there mesa-drm-shim pretends the GPU that AMDGPU_GPU_ID names, which is the target's name. Intel's compiler takes 10 to 20 seconds
+// for one of attention's kernels or products, so its GPUs have f32 alone.
 static const struct {
     const char *name, *backend, *families[2];
+    bool f32_alone;
 } targets[] = {
     {"polaris10", "vulkan", {"POLARIS10"}},       // GFX8
     {"vega10", "vulkan", {"VEGA10"}},             // GFX9
     {"navi21", "vulkan", {"NAVI21"}},             // GFX10.3
     {"navi31", "vulkan", {"NAVI31", "GFX1100"}},  // GFX11
-    {"skl", "opencl", {0}},                       // Gen9
-    {"dg2-g10", "opencl", {0}},                   // Xe-HPG
+    {"skl", "opencl", {0}, true},                 // Gen9
+    {"dg2-g10", "opencl", {0}, true},             // Xe-HPG
     {"sm_75", "cuda", {0}},
     {"sm_80", "cuda", {0}},
     {"sm_90", "cuda", {0}},
@@ -38,6 +40,7 @@ typedef struct {
     cli_kernels_t *now;
     cli_probe_t *probe;
     const char *target;
+    bool f32_alone;
     int changes;        // lines that differ
     int breaches;       // kernels beyond a limit
     int looked;         // targets
@@ -105,7 +108,7 @@ static bpt_status_t compile(check_t *c, const bpt_backend_t *backend, bool named
                                   .drivers = &c->probe->drivers,
                                   .target = named ? c->target : NULL,
                                   .processes = sources_only ? 1 : (int)c->o->global.threads,
-                                  .precisions = cli_compile_precisions(c->o),
+                                  .precisions = cli_compile_precisions(c->o) & (c->f32_alone ? CLI_COMPILE_F32 : ~0u),
                                   .sources_only = sources_only,
                                   .only = c->o->tool.kernels,
                                   .quiet = c->o->global.quiet,
@@ -289,6 +292,7 @@ static bpt_status_t check_target(check_t *c, size_t i) {
     const bool wanted =
         (!*device || !strcmp(device, targets[i].name)) && (!strcmp(backend, "auto") || !strcmp(backend, targets[i].backend));
     c->target = targets[i].name;
+    c->f32_alone = targets[i].f32_alone;
     memset(c->now, 0, sizeof *c->now);
     *c->probe = (cli_probe_t){0};
     if (!wanted) return BPT_OK;
