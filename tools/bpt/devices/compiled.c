@@ -66,7 +66,7 @@ static int by_kernel(const void *a, const void *b) {
     return order ? order : memcmp(x, y, sizeof *x);
 }
 
-static const bpt_dtype_t precisions[] = {BPT_F32, BPT_BF16, BPT_F16};  // the first one is CLI_COMPILE_F32
+static const bpt_dtype_t precisions[] = {BPT_F32, BPT_BF16, BPT_F16};
 
 static bool has_precision(const bpt_device_t *device, bpt_dtype_t precision) {
     return precision == BPT_F32 || (precision == BPT_BF16 ? device->info.bf16 : device->info.f16);
@@ -90,7 +90,8 @@ static bpt_status_t compile_part(const task_t *task, bpt_device_t *device, cli_k
     size_t count;
     BPT_TRY(know_compiler(task->wanted, device, part));
     for (size_t p = 0; p < BPT_COUNT(precisions); ++p)
-        if (task->wanted->precisions >> p & 1 && has_precision(device, precisions[p])) BPT_TRY(cli_workloads_record(device, precisions[p]));
+        if (task->wanted->precisions >> precisions[p] & 1 && has_precision(device, precisions[p]))
+            BPT_TRY(cli_workloads_record(device, precisions[p]));
     bpt_gpu_noted(device, &noted, &count);
     if (count > CLI_MOST_KERNELS) return bpt_fail(BPT_ERR_INTERNAL, "%zu kernels; room is for %d", count, CLI_MOST_KERNELS);
     BPT_TRY(bpt_alloc(count, sizeof *sorted, &sorted));
@@ -232,7 +233,7 @@ bpt_status_t cli_compile(const cli_compile_t *wanted, cli_kernels_t *out) {
 
 unsigned cli_compile_precisions(const cli_options_t *o) {
     unsigned bits = 0;
-    for (unsigned p = 0; p < BPT_COUNT(precisions); ++p)
-        if (cli_option_source(o, "precision") != CLI_FROM_FLAG || o->train.precision == precisions[p]) bits |= 1u << p;
+    for (size_t p = 0; p < BPT_COUNT(precisions); ++p)
+        if (cli_option_source(o, "precision") != CLI_FROM_FLAG || o->train.precision == precisions[p]) bits |= 1u << precisions[p];
     return bits;
 }

@@ -50,8 +50,7 @@ bool cli_kernel_is_one_of(const char *kernel, const char *beginning);
 
 // A compiler that is missing is out->problem, with no kernels; with sources_only or `known` there are kernels all the same.
 bpt_status_t cli_compile(const cli_compile_t *wanted, cli_kernels_t *out) BPT_MUST_USE;
-// A bit for each number type: all, or what --precision names.
-enum { CLI_COMPILE_F32 = 1 };
+// Bit 1 << type for each number type: all, or what --precision names.
 unsigned cli_compile_precisions(const cli_options_t *o);
 
 // What is said of a kernel, by its name in JSON and in tables.

@@ -108,7 +108,7 @@ static bpt_status_t compile(check_t *c, const bpt_backend_t *backend, bool named
                                   .drivers = &c->probe->drivers,
                                   .target = named ? c->target : NULL,
                                   .processes = sources_only ? 1 : (int)c->o->global.threads,
-                                  .precisions = cli_compile_precisions(c->o) & (c->f32_alone ? CLI_COMPILE_F32 : ~0u),
+                                  .precisions = cli_compile_precisions(c->o) & (c->f32_alone ? 1u << BPT_F32 : ~0u),
                                   .sources_only = sources_only,
                                   .only = c->o->tool.kernels,
                                   .quiet = c->o->global.quiet,
@@ -336,7 +336,7 @@ bpt_status_t cli_ledger_check(const cli_options_t *o) {
     check_t c = {.o = o};
     cli_ledger_t renewed = {0};
     if (o->tool.renew && cli_option_source(o, "precision") == CLI_FROM_FLAG)
-        return bpt_fail(BPT_ERR_USAGE, "doctor: the ledger has every number type; --renew goes without --precision");
+        return bpt_fail(BPT_ERR_USAGE, "doctor: --renew goes without --precision, as it writes the lines of all number types");
     if (*o->global.device && !is_target(o->global.device)) return refuse_target(o->global.device);
     bpt_status_t status = cli_ledger_read(o->tool.ledger, o->tool.renew, &c.old);
     if (status == BPT_OK) status = bpt_alloc(1, sizeof *c.now, &c.now);
