@@ -112,6 +112,12 @@ function list_entry(key, value) {
     else table_key(key, value)
 }
 
+# Minutes of a training on a class of machine; "" where they are not known.
+function minutes_of(t, r, class) {
+    if ((t, r, class) in minutes) return minutes[t, r, class]
+    return (t, "", class) in minutes ? minutes[t, "", class] : ""
+}
+
 # 32 bits of a text, as eight digits.
 function hash_of(text,   i, h) {
     h = 5381

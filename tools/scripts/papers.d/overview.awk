@@ -9,9 +9,9 @@ read_line($0) == "result" && is_current() {
     ++found[field["table"], field["row"], p, field["candidate"]]
 }
 
-function minutes_text(t, r, class) {
-    if ((t, r, class) in minutes) return minutes[t, r, class]
-    return (t, "", class) in minutes ? minutes[t, "", class] : "-"
+function minutes_text(t, r, class,   value) {
+    value = minutes_of(t, r, class)
+    return value == "" ? "-" : value
 }
 
 # Seeds of a row of which all parts are there, with the setting that has most.
@@ -53,8 +53,8 @@ function whole_table(t,   j, r, p, c, n, need) {
 END {
     if (failed) exit 1
     if (only != "") { whole_table(only); exit 0 }
-    printf "%-15s %5s %5s  %-17s %s\n", "table", "rows", "seeds", "minutes a row", "what"
-    printf "%-15s %5s %5s  %5s %5s %5s %s\n", "", "", "", "cpu", "amx", "gpu", ""
+    printf "%-17s %5s %5s  %-17s %s\n", "table", "rows", "seeds", "minutes a row", "what"
+    printf "%-17s %5s %5s  %5s %5s %5s %s\n", "", "", "", "cpu", "amx", "gpu", ""
     for (i = 1; i <= table_count; ++i) {
         t = tables[i]
         least = -1
@@ -63,7 +63,7 @@ END {
             if (least < 0 || n < least) least = n
         }
         times = part_count[t] ? part_count[t] : 1
-        printf "%-15s %5d %5d  %5d %5d %5d  %s\n", t, row_count[t], least, times * minutes[t, "", "cpu"], times * minutes[t, "", "amx"], \
+        printf "%-17s %5d %5d  %5d %5d %5d  %s\n", t, row_count[t], least, times * minutes[t, "", "cpu"], times * minutes[t, "", "amx"], \
             times * minutes[t, "", "gpu"], title[t]
     }
     print "minutes: of one seed of one row on one core with AVX2 (cpu), on one with AMX (amx), on a GPU such as an H100; seeds: of the row that has fewest"

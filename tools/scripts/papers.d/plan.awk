@@ -19,15 +19,10 @@ read_line($0) == "result" && is_current() {
     valid_figure[field["table"], field["row"], p, field["candidate"], field["seed"]] = valid_of()
 }
 
-function minutes_of(t, r) {
-    if ((t, r, class) in minutes) return minutes[t, r, class]
-    return (t, "", class) in minutes ? minutes[t, "", class] : 0
-}
-
 function one(t, r, c, seed,   p) {
     for (p = part_count[t] ? 1 : 0; p <= part_count[t] + 0; ++p)
         if (!((t, r, p, c, seed) in valid_figure))
-            printf "%d\037%09.2f\037%s\037%s\037%s\037%d\037%d\037%s\037%s\n", seed, minutes_of(t, r), t, r, p ? parts[t, p] : "", c, seed,
+            printf "%d\037%09.2f\037%s\037%s\037%s\037%d\037%d\037%s\037%s\n", seed, minutes_of(t, r, class), t, r, p ? parts[t, p] : "", c, seed,
                 settings_hash(t, r, p, c), settings_of(t, r, p, c)
 }
 

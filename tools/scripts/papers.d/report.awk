@@ -148,7 +148,7 @@ function write_rows(t, file,   j, r, n, x, s, any_paper, any_earlier) {
         row_seeds[t, r] = n
         row_text[t, r] = with_deviation(x, n, t)
         printf "| %s |%s %s | %d |%s %s |\n", label[t, r], any_paper ? " " paper_figure[t, r] " |" : "", row_text[t, r], n,
-            any_earlier ? " " earlier_text(t, r) " |" : "", n ? sprintf("%.0f", minutes_taken(t, r)) : "" > file
+            any_earlier ? " " earlier_text(t, r) " |" : "", n ? sprintf(minutes_taken(t, r) < 1 ? "%.1f" : "%.0f", minutes_taken(t, r)) : "" > file
         if (!(t in least_seeds) || n < least_seeds[t]) least_seeds[t] = n
         if (n > most_seeds[t]) most_seeds[t] = n
     }
@@ -222,17 +222,41 @@ function write_overview(   i, t, file) {
     close(file)
 }
 
-function write_open(   i, j, t, text, file) {
+# Minutes of all that is missing of a table: five seeds a row, three where one takes over half an hour on a CPU, and the search.
+function minutes_missing(t, class,   j, r, times, wanted, sum) {
+    times = part_count[t] ? part_count[t] : 1
+    for (j = 1; j <= row_count[t]; ++j) {
+        r = rows[t, j]
+        wanted = times * minutes_of(t, r, "cpu") > 30 ? 3 : 5
+        if (row_seeds[t, r] < wanted) sum += (wanted - row_seeds[t, r]) * times * minutes_of(t, r, class)
+        if (!chosen(t, r)) sum += (candidate_count[t] - 1) * times * minutes_of(t, r, class)
+    }
+    return sum + 0
+}
+function duration(value) {
+    if (value <= 0) return ""
+    return value < 90 ? sprintf("%.0f min", value < 1 ? 1 : value) : sprintf(value < 600 ? "%.1f h" : "%.0f h", value / 60)
+}
+
+function rows_short_of_seeds(t,   j, r, text) {
+    if (most_seeds[t] == 0) return "not run yet" (all_of["origin", t] == "" ? "" : " (some rows have earlier figures)")
+    for (j = 1; j <= row_count[t]; ++j) {
+        r = rows[t, j]
+        if (row_seeds[t, r] < 3) text = text (text == "" ? "" : ", ") r " " row_seeds[t, r]
+    }
+    return text
+}
+
+function write_open(   i, t, few, orders, file) {
     file = into "/open.md"
+    print "| table | rows of fewer than three seeds | orders open | a core with AVX2 | a core with AMX | a GPU |\n|---|---|---|---|---|---|" > file
     for (i = 1; i <= table_count; ++i) {
         t = tables[i]
-        text = ""
-        for (j = 1; j <= row_count[t]; ++j)
-            if (row_seeds[t, rows[t, j]] < 3) text = text (text == "" ? "" : ", ") rows[t, j] " " row_seeds[t, rows[t, j]]
-        if (text != "") text = "rows with fewer than three seeds: " text
-        if (pairs_of[t] > settled_of[t] + 0) text = text (text == "" ? "" : "; ") pairs_of[t] - settled_of[t] " of " pairs_of[t] " orders"
-        if (most_seeds[t] == 0) text = "not run yet" (all_of["origin", t] == "" ? "" : "; some of its rows have earlier figures")
-        if (text != "") prose("- `" t "`: " text ".", file)
+        few = rows_short_of_seeds(t)
+        orders = pairs_of[t] - settled_of[t]
+        if (few == "" && !orders && !minutes_missing(t, "cpu")) continue
+        printf "| `%s` | %s | %s | %s | %s | %s |\n", t, few, orders ? orders " of " pairs_of[t] : "", duration(minutes_missing(t, "cpu")),
+            duration(minutes_missing(t, "amx")), duration(minutes_missing(t, "gpu")) > file
     }
     close(file)
 }
