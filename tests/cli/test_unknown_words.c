@@ -210,6 +210,33 @@ static void defaults_and_refusals(void **state) {
                  "train --task regress --data summation --out %s --word-dropout 1 --model star", test_path("no"));
 }
 
+// Where a row of <unk> that is read later is trained by nothing.
+static void training_warns_of_unknown_words(void **state) {
+    (void)state;
+    static const struct {
+        const char *data, *options;
+        bool warned;
+    } cases[] = {{"new", "--word-dropout 0", true},
+                 {"new", "", false},
+                 {"new", "--vectors", false},
+                 {"new", "--word-dropout 0 --least-count 70", false},
+                 {"new", "--word-dropout 0 --vocab-scope all", false},
+                 {"old", "--word-dropout 0", false}};
+    mkdir(test_path("new"), 0777);
+    mkdir(test_path("old"), 0777);
+    texts("new/train.tsv", 1700, 0), texts("new/valid.tsv", 60, 1);
+    texts("old/train.tsv", 1700, 0), texts("old/valid.tsv", 60, 0);
+    char vectors[512];  // a frozen embedding
+    snprintf(vectors, sizeof vectors, "%s", test_file("vectors.txt", "f1 0.5 1\ngood1 1 0\n"));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        test_process_t p = bpt("train --task classify --data %s --steps 1 --out %s %s %s " SMALL, test_path("%s", cases[i].data),
+                               test_path("warned-%zu", i), cases[i].options, strcmp(cases[i].options, "--vectors") ? "" : vectors);
+        const char *warning = "8.3 % of the words of the validation part are unknown, and training reads no unknown word; --word-dropout";
+        if ((strstr(p.err, warning) != NULL) != cases[i].warned) fail_msg("%s %s: %s", cases[i].data, cases[i].options, p.err);
+        test_process_free(&p);
+    }
+}
+
 // ---- What an evaluation says
 
 static json_t *evaluated(const char *run, const char *data) {
@@ -315,6 +342,7 @@ int main(void) {
         cmocka_unit_test(translators_have_two),
         cmocka_unit_test(a_resumed_run_is_the_same),
         cmocka_unit_test(defaults_and_refusals),
+        cmocka_unit_test(training_warns_of_unknown_words),
         cmocka_unit_test(a_language_model_says_what_it_does_not_count),
         cmocka_unit_test(bytes_and_characters_have_no_unknown_ones),
         cmocka_unit_test(other_tasks_say_how_many_words_are_unknown),

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "bpt/alloc.h"
+#include "bpt/log.h"
 #include "data/batches/word_dropout.h"
 #include "models/nn/names.h"
 
@@ -114,4 +115,15 @@ cli_unknown_words_t cli_unknown_words_of(const cli_eval_data_t *data, const cli_
 double cli_unknown_words_validation(const cli_corpus_t *corpus) {
     const cli_unknown_words_t all = count_all(&corpus->examples[BPT_VALID], corpus->ids[BPT_VALID], corpus->source_vocab, corpus->vocab);
     return cli_unknown_words_share(all.predicted.tokens ? all.predicted : all.read);
+}
+
+void cli_unknown_words_warn(const cli_options_t *o, const cli_corpus_t *corpus) {
+    const double share = cli_unknown_words_validation(corpus);
+    if (o->data.unit != BPT_UNIT_WORD || bpt_task_of(&o->model)->predicts_text || o->train.freeze_embed || o->data.word_dropout > 0) return;
+    bpt_read_words_t side[BPT_SIDES];
+    list_read(corpus, side);
+    if (cli_unknown_words_count(side[0].vocab, side[0].words).unknown || !(share > 0.01)) return;
+    bpt_warn(
+        "%.1f %% of the words of the validation part are unknown, and training reads no unknown word; --word-dropout 0.25 trains for them",
+        100 * share);
 }
