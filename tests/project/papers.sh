@@ -44,6 +44,7 @@ table kinds
     options --model bpt
   row star Star-Transformer
     options --model star
+    search --lr 0.003 | --lr 0.015
 table words
   title Words in capital letters
   data pairs
@@ -81,7 +82,7 @@ says() { grep -qF -- "$1" "${2:-out}" || { cat "${2:-out}" >&2; fail "it does no
 refused() { # STATUS TEXT COMMAND..
   local status=0 expected=$1 text=$2
   shift 2
-  "$@" || status=$?
+  "$@" >out 2>&1 || status=$?
   [ "$status" -eq "$expected" ] || fail "status $status in place of $expected of $*"
   says "$text"
 }
@@ -95,7 +96,7 @@ says 'where to get it:   the people who made it'
 refused 2 "'5..x' is neither a range" run kinds --seeds 5..x
 refused 2 'there is no option --nix' run --nix
 refused 2 "there is no command 'nix'" papers nix
-for bad in 'row star' 'nix 1' 'metric accuracy 100 most 1' 'search' 'table kinds' 'minutes cpu soon'; do
+for bad in 'row star' 'nix 1' 'metric accuracy 100 most 1' 'search' 'search --lr 1' 'table kinds' 'minutes cpu soon'; do
   sed "/^  row star/i $bad" list >list.bad
   "$script" list --list list.bad >out 2>&1 && fail "a list with '$bad' is read"
   says "list.bad: line "
@@ -178,6 +179,10 @@ papers report --bpt "$bpt" --page first/page.md all.jsonl --check || fail "a pag
 says '| BPT | 91.5 | ' first/page.md
 says '| `kinds` |  | 1 of 1 | 12 min | 12 min |  |' first/page.md # two seeds a row are missing
 says 'Text.' first/page.md
+# A preset that is not what won.
+sed '/^    options --model star/a preset small' list >list.preset
+refused 1 'papers: preset small is not the setting that won (< the preset, > what won): < "task": "lm", ' \
+  "$script" report --list list.preset --bpt "$bpt" --page second/page.md all.jsonl
 sed -i 's/91\.5 | [0-9]/91.5 | 1/' first/page.md
 refused 1 'is not what its lines say' papers report --bpt "$bpt" --page first/page.md all.jsonl --check
 

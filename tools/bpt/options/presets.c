@@ -68,6 +68,9 @@ enum { PAIR_BYTES = 64 };
 #define TRANSFORMER "model=transformer attention=dense positions=absolute pool=max d-ff=600 dropout-hidden=0.1 "
 // Tree Transformer (Nguyen et al. 2020), as large as the two above, with a loss of every word and phrase.
 #define TREE "model=tree head-dim=50 positions=sinusoidal pool=root d-ff=600 d-mlp=0 dropout-hidden=0.1 "
+#define TREE_SST                                                                                                                 \
+    STAR_TEXT "task=classify vertex-loss=all batch-examples=32 batch-tokens=8192 lr=0.0005 schedule=cosine warmup=100 epochs=8 " \
+              "best-by=accuracy dropout-input=0.4 dropout-head=0.4 freeze-embed=no embed-scale=yes " TREE
 #define SUM                                                                                                                             \
     "task=regress layers=2 d-model=100 heads=10 n=200 sum=10 d-input=10 examples=10000 batch-examples=128 batch-tokens=25600 lr=0.001 " \
     "beta1=0.9 beta2=0.98 eps=1e-8 schedule=cosine warmup=100 clip=1 epochs=20 dropout-input=0 dropout-attention=0 dropout-head=0 "
@@ -90,6 +93,8 @@ enum { PAIR_BYTES = 64 };
 #define SPEECH TAGS "label-column=upos best-by=accuracy "
 // A tag depends on what is left and what is right of a word, which a ring of neighbours alone does not tell apart.
 #define IN_ORDER "positions=sinusoidal "
+// Of docs/papers.md's small tables: what their search chose, a minute or two of one core. `tools/scripts/papers report` compares them.
+#define TINY "d-model=128 heads=4 layers=2 d-ff=256 d-mlp=64 epochs=6 lr=0.002 dropout-hidden=0 dropout-head=0 "
 #define BPT_SMALL "model=bpt k=2 layers=3 d-ff=600 dropout-hidden=0.1 "
 
 // Translators (Ye et al. 2019, 4.3 and table 10, and the released configurations: rel-levels is `clip_dist` + 1; Vaswani et al. 2017). The
@@ -159,9 +164,9 @@ const cli_preset_t cli_presets[] = {
     SEGTREE_SIZES("wiki", "WikiText-2"),
     {"star-sum", "Star-Transformer on Masked Summation (--data summation)", SUM "model=star head-dim=10 positions=none pool=relay-max"},
     {"star-sst5", "Star-Transformer on SST-5 trees", PHRASES STAR},
-    {"tree-sst", "Tree Transformer on SST-5 trees, all words and phrases",
-     STAR_TEXT "task=classify vertex-loss=all batch-examples=32 batch-tokens=8192 lr=0.0005 schedule=cosine warmup=100 epochs=8 "
-               "best-by=accuracy dropout-input=0.4 dropout-head=0.4 freeze-embed=no embed-scale=yes " TREE},
+    {"tree-sst", "Tree Transformer on SST-5 trees, all words and phrases", TREE_SST},
+    {"tree-sst-tiny", "Tree Transformer on SST-5 trees, width 64: minutes on one core",
+     TREE_SST "d-model=64 d-embed=64 heads=4 d-ff=128 head-dim=16 epochs=12 lr=0.002 dropout-input=0.1 dropout-head=0.1"},
     {"star-mtl", "Star-Transformer on a domain of MTL-16 (--where 1=DOMAIN)", REVIEWS STAR},
     {"star-snli", "Star-Transformer on pairs of sentences, SNLI",
      INFERENCE "model=star layers=2 d-model=600 heads=6 head-dim=100 d-mlp=600 positions=none pool=relay-max"},
@@ -179,9 +184,15 @@ const cli_preset_t cli_presets[] = {
     {"bpt-snli", "BPT on pairs of sentences, SNLI: 3 layers, then 3 in which the sentences read each other",
      INFERENCE BPT_SMALL "k=4 match-layers=3 d-model=300 heads=6 d-mlp=600 pool=root"},
     {"bpt-ner", "BPT on named entities, CoNLL files", ENTITIES BPT_SMALL},
+    {"bpt-ner-tiny", "BPT on named entities, width 128: two minutes on one core", ENTITIES BPT_SMALL "freeze-embed=yes " TINY},
     {"bpt-pos", "BPT on parts of speech, CoNLL-U files", SPEECH BPT_SMALL},
+    {"bpt-pos-tiny", "BPT on parts of speech, width 128: two minutes on one core", SPEECH BPT_SMALL "freeze-embed=yes " TINY},
     {"bpt-multi30k", "BPT translates Multi30k, k = 4", MULTI30K FROM_TREES "k=4 rel-levels=3"},
     {"bpt-multi30k-small", "BPT translates Multi30k, k = 4: two cores", MULTI30K_SMALL FROM_TREES "k=4 rel-levels=3"},
+    {"bpt-multi30k-tiny", "BPT translates Multi30k, 2 + 2 layers of 96: minutes on one core",
+     MULTI30K_SMALL FROM_TREES
+     "k=4 rel-levels=3 subwords=3000 layers=2 dec-layers=2 d-model=96 d-ff=192 schedule=cosine warmup=300 lr=0.006 "
+     "epochs=4"},
     {"bpt-iwslt-0", "BPT translates talks, sentences alone, k = 4", IWSLT FROM_TREES "k=4 rel-levels=3 batch-examples=100 epochs=40"},
     {"bpt-iwslt-32", "BPT translates talks, context of 32 tokens, k = 4",
      IWSLT FROM_TREES "k=4 rel-levels=3 context-tokens=32 batch-examples=64 epochs=30"},

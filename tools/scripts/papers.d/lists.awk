@@ -64,10 +64,14 @@ function set_parts(value,   at) {
     for (at = 1; at <= part_count[table]; ++at) parts[table, at] = name_of(of[at], "part")
 }
 
-function set_search(value,   at) {
-    candidate_count[table] = split(value, of, "|")
-    for (at = 1; at <= candidate_count[table]; ++at) candidates[table, at] = trim(of[at])
+# Of a table, or of a row that does not have all options of the others; the budget is the same.
+function set_search(value,   at, n) {
+    n = split(value, of, "|")
+    if (row == "") candidate_count[table] = n
+    if (n != candidate_count[table]) wrong("row " row " has " n " settings to search and its table " candidate_count[table] + 0 "; rows have the same number")
+    for (at = 1; at <= n; ++at) candidates[table, row, at] = trim(of[at])
 }
+function candidate_of(t, r, c) { return (t, r, c) in candidates ? candidates[t, r, c] : candidates[t, "", c] }
 
 function set_translation(value,   part) {
     if (split(value, part, / : /) != 3)
@@ -92,6 +96,8 @@ function table_key(key, value) {
 function row_key(key, value) {
     if (key == "paper") paper_figure[table, row] = value
     else if (key == "options") options[table, row] = value
+    else if (key == "search") set_search(value)
+    else if (key == "preset") preset[table, row] = name_of(value, "preset")
     else wrong("a row has no '" key "'; what concerns the table stands before its rows")
 }
 
@@ -127,7 +133,7 @@ function hash_of(text,   i, h) {
 
 # All that decides what is trained and measured, with places of data as names.
 function settings_of(t, r, p, c) {
-    return common[t] " " options[t, r] (candidates[t, c] == "" ? "" : " " candidates[t, c]) (p ? " " part_of(t, p) : "")
+    return common[t] " " options[t, r] (candidate_of(t, r, c) == "" ? "" : " " candidate_of(t, r, c)) (p ? " " part_of(t, p) : "")
 }
 
 function part_of(t, p,   text) {

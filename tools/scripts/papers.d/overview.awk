@@ -32,13 +32,19 @@ function whole_table(t,   j, r, p, c, n, need) {
     print "  metric   " metric[t] ", " direction[t] " is better"
     print "  common   " common[t]
     print "  search   " (candidate_count[t] > 1 ? candidate_count[t] " settings a row" : "none: one setting a row")
-    for (c = 1; candidate_count[t] > 1 && c <= candidate_count[t]; ++c) print "           " candidates[t, c]
+    for (c = 1; candidate_count[t] > 1 && c <= candidate_count[t]; ++c) print "           " candidates[t, "", c]
     if (part_count[t]) print "  parts    " part_count[t] " trainings a figure, " part_option[t]
     if (note[t] != "") print "  note     " note[t]
     for (j = 1; j <= row_count[t]; ++j) {
         r = rows[t, j]
         print "  row " r ": " label[t, r] ((t, r) in paper_figure ? " (paper: " paper_figure[t, r] ")" : "")
         print "    " options[t, r]
+        if ((t, r, 1) in candidates) {
+            text = "    search:"
+            for (c = 1; c <= candidate_count[t]; ++c) text = text (c > 1 ? " |" : "") " " candidates[t, r, c]
+            print text
+        }
+        if ((t, r) in preset) print "    with the setting that won: --preset " preset[t, r]
         print "    seeds: " seeds_of(t, r) "; minutes a training: cpu " minutes_text(t, r, "cpu") ", amx " minutes_text(t, r, "amx") ", gpu " \
             minutes_text(t, r, "gpu")
     }

@@ -161,10 +161,12 @@ function write_settings(t, file,   j, c, text) {
         text = "Search: " candidate_count[t] " settings a row on the validation part, seed 1. Chosen:"
         for (j = 1; j <= row_count[t]; ++j) {
             c = chosen(t, rows[t, j])
-            text = text (j > 1 ? ", " : " ") rows[t, j] " " (c ? "`" candidates[t, c] "`" : "not yet")
+            text = text (j > 1 ? ", " : " ") rows[t, j] " " (c ? "`" candidate_of(t, rows[t, j], c) "`" : "not yet")
         }
         text = text "."
     }
+    for (j = 1; j <= row_count[t]; ++j)
+        if ((t, rows[t, j]) in preset) text = text " The setting of " rows[t, j] " is the preset `" preset[t, rows[t, j]] "`."
     if (note[t] != "") text = text " " note[t]
     if (paper[t] != "") text = text " Paper: " paper[t] "."
     if (all_of["commit", t] != "") text = text " Measured: " all_of["machine", t] "; commit " all_of["commit", t] "."
@@ -247,6 +249,19 @@ function rows_short_of_seeds(t,   j, r, text) {
     return text
 }
 
+# What bpt's presets have to be, for report.sh.
+function write_presets(   i, j, t, c, file) {
+    file = into "/presets"
+    printf "" > file
+    for (i = 1; i <= table_count; ++i)
+        for (j = 1; j <= row_count[tables[i]]; ++j) {
+            t = tables[i]
+            c = chosen(t, rows[t, j])
+            if ((t, rows[t, j]) in preset && c) print preset[t, rows[t, j]] "\t" settings_of(t, rows[t, j], 0, c) > file
+        }
+    close(file)
+}
+
 function write_open(   i, t, few, orders, file) {
     file = into "/open.md"
     print "| table | rows of fewer than three seeds | orders open | a core with AVX2 | a core with AMX | a GPU |\n|---|---|---|---|---|---|" > file
@@ -266,5 +281,6 @@ END {
     for (i = 1; i <= table_count; ++i) write_table(tables[i])
     write_overview()
     write_open()
+    write_presets()
     if (outdated) print "papers: " outdated " lines of settings that the list no longer has are left out" > "/dev/stderr"
 }
