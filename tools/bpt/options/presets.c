@@ -160,6 +160,9 @@ const cli_preset_t cli_presets[] = {
     {"imdb-32", "BPT on IMDB reviews, k = 32", IMDB "k=32 rel-levels=3"},
     {"imdb-64", "BPT on IMDB reviews, k = 64", IMDB "k=64 rel-levels=2"},
     {"imdb-4-small", "BPT on IMDB reviews, k = 4: two cores", IMDB_SMALL "k=4 rel-levels=6"},
+    {"bpt-imdb-tiny", "BPT on IMDB reviews, k = 4, width 64: two minutes on one core",
+     IMDB_SMALL "k=4 rel-levels=6 truncate=256 layers=2 d-model=64 d-ff=128 d-mlp=64 dropout-input=0.2 batch-examples=16 batch-tokens=8192 "
+                "epochs=2 dropout-hidden=0 dropout-head=0"},
     SEGTREE_SIZES("ptb", "Penn Treebank"),
     SEGTREE_SIZES("wiki", "WikiText-2"),
     {"star-sum", "Star-Transformer on Masked Summation (--data summation)", SUM "model=star head-dim=10 positions=none pool=relay-max"},
@@ -170,6 +173,9 @@ const cli_preset_t cli_presets[] = {
     {"star-mtl", "Star-Transformer on a domain of MTL-16 (--where 1=DOMAIN)", REVIEWS STAR},
     {"star-snli", "Star-Transformer on pairs of sentences, SNLI",
      INFERENCE "model=star layers=2 d-model=600 heads=6 head-dim=100 d-mlp=600 positions=none pool=relay-max"},
+    {"star-snli-tiny", "Star-Transformer on pairs of sentences, SNLI, width 128: two minutes on one core",
+     INFERENCE "model=star layers=2 d-model=128 heads=4 head-dim=32 d-mlp=128 positions=none pool=relay-max batch-examples=64 epochs=4 "
+               "lr=0.0015 dropout-head=0"},
     {"star-pos", "Star-Transformer on parts of speech, CoNLL-U files", SPEECH STAR IN_ORDER},
     {"star-ner", "Star-Transformer on named entities, CoNLL files", ENTITIES STAR IN_ORDER},
     {"star-ner-crf", "Star-Transformer on named entities with characters and a CRF, CoNLL files", ENTITIES STAR "ngram-max=4 crf=yes"},
@@ -178,6 +184,9 @@ const cli_preset_t cli_presets[] = {
     {"transformer-sst5", "Transformer on SST-5 trees", PHRASES TRANSFORMER},
     {"transformer-mtl", "Transformer on a domain of MTL-16 (--where 1=DOMAIN)",
      REVIEWS TRANSFORMER "dropout-input=0.3 dropout-hidden=0 dropout-head=0"},
+    {"transformer-mtl-tiny", "Transformer on a domain of MTL-16, width 64: seconds on one core",
+     REVIEWS TRANSFORMER "truncate=64 d-model=64 heads=4 d-ff=128 d-mlp=64 dropout-input=0.3 dropout-hidden=0 dropout-head=0 "
+                         "batch-examples=32 warmup=50 lr=0.003 epochs=5"},
     {"transformer-snli", "Transformer on pairs of sentences, SNLI", INFERENCE TRANSFORMER "layers=2 d-model=300 heads=6 d-mlp=600"},
     {"transformer-pos", "Transformer on parts of speech, CoNLL-U files", SPEECH TRANSFORMER IN_ORDER},
     {"transformer-ner", "Transformer on named entities, CoNLL files", ENTITIES TRANSFORMER IN_ORDER},
