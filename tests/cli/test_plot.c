@@ -207,6 +207,12 @@ static void lines_of_json_are_drawn_by_their_keys(void **state) {
     p = plot("plot --from %s --x n --y s --log-x%s", lines, "");
     assert_int_equal(count(p.out, "<circle"), 3);  // 0 has no place
     test_process_free(&p);
+    const char *near = test_file("near.jsonl", "{\"n\": 1, \"s\": 0.8}\n{\"n\": 2, \"s\": 0.9}\n");
+    for (int zoom = 0; zoom < 2; ++zoom) {
+        p = plot("plot --from %s --y s%s", near, zoom ? " --zoom" : "");
+        assert_true((strstr(p.out, ">0.2<") == NULL) == zoom && strstr(p.out, ">0.8"));
+        test_process_free(&p);
+    }
     p = plot("plot --from %s --y speed%s", lines, "");
     assert_int_equal(p.exit_status, 1);
     assert_non_null(strstr(p.err, "no line has numbers \"n\" and \"speed\""));
@@ -226,6 +232,8 @@ static void what_cannot_be_drawn_is_refused(void **state) {
     } cases[] = {
         {"plot", 2, "bpt plot needs a run, or lines of JSON: --from FILE"},
         {"plot x --by k", 2, "--by goes with --from"},
+        {"plot x --zoom", 2, "--zoom goes with --from"},
+        {"plot --from x --confusion --zoom", 2, "--log-y and --zoom"},
         {"plot x --from y", 2, "cannot be drawn into one picture"},
         {"plot --from /nowhere/lines", 1, "/nowhere/lines"},
         {"plot /nowhere/run", 1, "/nowhere/run"},

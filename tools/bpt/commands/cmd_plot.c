@@ -308,7 +308,7 @@ static bpt_status_t write_picture(const bpt_strbuf_t *svg, const char *path) {
 static bpt_status_t draw_runs(const cli_options_t *o, plot_run_t *runs, chart_t *chart) {
     x_of_t x_of = NULL;
     if (!o->n_arguments) return bpt_fail(BPT_ERR_USAGE, "bpt plot needs a run, or lines of JSON: --from FILE");
-    if (*o->tool.by) return bpt_fail(BPT_ERR_USAGE, "--by goes with --from");
+    if (*o->tool.by || o->tool.zoom) return bpt_fail(BPT_ERR_USAGE, "--%s goes with --from", *o->tool.by ? "by" : "zoom");
     BPT_TRY(find_x(o->tool.x, &x_of));
     chart->x_title = *o->tool.x ? o->tool.x : "step";
     for (int i = 0; i < o->n_arguments; ++i) BPT_TRY(read_run(o->arguments[i], &runs[i]));
@@ -317,8 +317,11 @@ static bpt_status_t draw_runs(const cli_options_t *o, plot_run_t *runs, chart_t 
 }
 
 static bpt_status_t draw_lines(const cli_options_t *o, chart_t *chart) {
-    const cli_plot_lines_t lines = {
-        .path = o->tool.from, .x = *o->tool.x ? o->tool.x : "n", .y = *o->tool.y ? o->tool.y : "tokens_per_s", .by = o->tool.by};
+    const cli_plot_lines_t lines = {.path = o->tool.from,
+                                    .x = *o->tool.x ? o->tool.x : "n",
+                                    .y = *o->tool.y ? o->tool.y : "tokens_per_s",
+                                    .by = o->tool.by,
+                                    .zoom = o->tool.zoom};
     if (o->n_arguments)
         return bpt_fail(BPT_ERR_USAGE, "--from %s and the run %s cannot be drawn into one picture", o->tool.from, o->arguments[0]);
     return cli_plot_lines(&lines, chart);
@@ -327,8 +330,8 @@ static bpt_status_t draw_lines(const cli_options_t *o, chart_t *chart) {
 static bpt_status_t draw_confusion(const cli_options_t *o, bpt_strbuf_t *svg) {
     if (!*o->tool.from || o->n_arguments)
         return bpt_fail(BPT_ERR_USAGE, "--confusion draws what bpt eval --json wrote: name that file by --from FILE, and no run");
-    if (*o->tool.x || *o->tool.y || *o->tool.by || o->tool.log_x || o->tool.log_y)
-        return bpt_fail(BPT_ERR_USAGE, "--confusion draws no curves: leave out --x, --y, --by, --log-x and --log-y");
+    if (*o->tool.x || *o->tool.y || *o->tool.by || o->tool.log_x || o->tool.log_y || o->tool.zoom)
+        return bpt_fail(BPT_ERR_USAGE, "--confusion draws no curves: leave out --x, --y, --by, --log-x, --log-y and --zoom");
     return cli_confusion_picture(o->tool.from, (int)o->tool.width, (int)o->tool.height, svg);
 }
 

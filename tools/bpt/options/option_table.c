@@ -567,6 +567,8 @@ const cli_option_t cli_option_table[] = {
      .help = "with --from: draw which label was given in place of which, of the first line that bpt eval --json wrote"},
     {BOOL("log-x", tool.log_x), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_PLOT, .help = "x axis in powers of ten"},
     {BOOL("log-y", tool.log_y), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_PLOT, .help = "y axis in powers of ten"},
+    {BOOL("zoom", tool.zoom), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_PLOT,
+     .help = "with --from: the y axis begins at the smallest value instead of at 0"},
     {INT("width", tool.width, 320, 8192), .fallback = "960", .group = CLI_GROUP_COMMAND, .commands = CLI_PLOT,
      .help = "width of the picture in pixels"},
     {INT("height", tool.height, 240, 8192), .fallback = "720", .group = CLI_GROUP_COMMAND, .commands = CLI_PLOT,

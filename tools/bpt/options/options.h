@@ -108,7 +108,7 @@ typedef struct {
     char *tree;                 // graph: in brackets
     int trees;                  // bench: bpt_trees_t - BPT_TREES_BALANCED
     char *from, *x, *y, *by;    // plot
-    bool log_x, log_y, confusion;
+    bool log_x, log_y, zoom, confusion;
     bool reset;
     bool compile, renew, admit;  // doctor
     char *ledger;                // likewise

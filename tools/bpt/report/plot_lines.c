@@ -113,7 +113,7 @@ static bpt_status_t add_curves(chart_t *chart, chart_panel_t *panel, points_t *p
 bpt_status_t cli_plot_lines(const cli_plot_lines_t *p, chart_t *chart) {
     points_t points = {0};
     chart_panel_t *panel = &chart->panel[chart->n_panels++];
-    *panel = (chart_panel_t){.title = p->y, .share = 1, .from_zero = true};
+    *panel = (chart_panel_t){.title = p->y, .share = 1, .from_zero = !p->zoom};
     chart->x_title = p->x;
     bpt_status_t status = read_points(p, &points);
     if (status == BPT_OK) status = add_curves(chart, panel, &points);

@@ -9,6 +9,7 @@ typedef struct {
     const char *path;   // "-": the standard input
     const char *x, *y;  // keys of numbers
     const char *by;     // keys with commas between them; "": one curve
+    bool zoom;          // the y axis begins at the smallest value instead of at 0
 } cli_plot_lines_t;
 
 // Adds a panel with the curves, points in the order of x; lines without one of the keys are left out. BPT_ERR_INPUT with file and line for

@@ -37,7 +37,7 @@ for points in "$work"/tables/*.points; do
   [ -e "$points" ] || continue
   name=papers-$(basename "$points" .points).svg
   grep -qF "curves/$name" "$work/page" || continue
-  "$bpt" plot --from "$points" --x epoch --y validation --by model --out "$work/$name" --quiet || die "bpt plot draws no $name"
+  "$bpt" plot --from "$points" --x epoch --y validation --by model --zoom --out "$work/$name" --quiet || die "bpt plot draws no $name"
   replace "$work/$name" "$curves/$name"
 done
 replace "$work/page" "$page"
