@@ -255,7 +255,7 @@ static bpt_status_t begin(job_t *job) {
     BPT_TRY(cli_watch_create(job->corpus.valid, &job->progress, &job->valid));
     job->unknown_share = cli_unknown_words_validation(&job->corpus);
     job->resumed = o->run.resume;
-    if (!job->resumed && !*o->run.init) cli_unknown_words_warn(o, &job->corpus);
+    if (!job->resumed && !job->start.any) cli_unknown_words_warn(o, &job->corpus, job->unknown_share);
     BPT_TRY(cli_team_agree(open_trainer(job)));
     BPT_TRY(bpt_runner_compare_parameters(bpt_trainer_runner(job->trainer),
                                           "their files of --init, --vectors or --resume differ; give all ranks the same"));

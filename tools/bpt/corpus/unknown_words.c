@@ -117,12 +117,12 @@ double cli_unknown_words_validation(const cli_corpus_t *corpus) {
     return cli_unknown_words_share(all.predicted.tokens ? all.predicted : all.read);
 }
 
-void cli_unknown_words_warn(const cli_options_t *o, const cli_corpus_t *corpus) {
-    const double share = cli_unknown_words_validation(corpus);
-    if (o->data.unit != BPT_UNIT_WORD || bpt_task_of(&o->model)->predicts_text || o->train.freeze_embed || o->data.word_dropout > 0) return;
+void cli_unknown_words_warn(const cli_options_t *o, const cli_corpus_t *corpus, double share) {
+    if (!(share > 0.01) || o->data.word_dropout > 0 || o->train.freeze_embed) return;
+    if (o->data.unit != BPT_UNIT_WORD || bpt_task_of(&o->model)->predicts_text) return;
     bpt_read_words_t side[BPT_SIDES];
     list_read(corpus, side);
-    if (cli_unknown_words_count(side[0].vocab, side[0].words).unknown || !(share > 0.01)) return;
+    if (cli_unknown_words_count(side[0].vocab, side[0].words).unknown) return;
     bpt_warn(
         "%.1f %% of the words of the validation part are unknown, and training reads no unknown word; --word-dropout 0.25 trains for them",
         100 * share);

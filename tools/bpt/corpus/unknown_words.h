@@ -29,8 +29,8 @@ typedef struct {
 cli_unknown_words_t cli_unknown_words_of(const cli_eval_data_t *data, const cli_trained_t *trained);
 // The share of what is predicted, else of what is read, in the validation part of a run's data; NAN: no words.
 double cli_unknown_words_validation(const cli_corpus_t *corpus);
-// A warning where the embedding is trained, <unk> is in no training text, and more than one word in a hundred of the validation part is
-// unknown: a tagger of named entities loses eight points of F1 by that (docs/papers.md, ner-unknown-small).
-void cli_unknown_words_warn(const cli_options_t *o, const cli_corpus_t *corpus);
+// A warning where the embedding is trained, <unk> is in no training text, and `share` says that more than one word in a hundred of the
+// validation part is unknown: a tagger of named entities loses eight points of F1 by that (docs/papers.md, ner-unknown-small).
+void cli_unknown_words_warn(const cli_options_t *o, const cli_corpus_t *corpus, double share);
 
 #endif

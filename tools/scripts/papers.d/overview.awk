@@ -26,7 +26,7 @@ function seeds_of(t, r,   c, p, least, most) {
     return most
 }
 
-function whole_table(t,   j, r, p, c, n, need) {
+function whole_table(t,   j, r, p, c, n, need, text) {
     print t ": " title[t]
     if (paper[t] != "") print "  paper    " paper[t]
     print "  metric   " metric[t] ", " direction[t] " is better"

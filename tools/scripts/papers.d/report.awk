@@ -134,7 +134,7 @@ function earlier_text(t, r,   n, x) {
     return n ? with_deviation(x, n, t) " (" n ")" : ""
 }
 
-function write_rows(t, file,   j, r, n, x, s, any_paper, any_earlier) {
+function write_rows(t, file,   j, r, n, x, s, taken, any_paper, any_earlier) {
     for (j = 1; j <= row_count[t]; ++j) {
         if ((t, rows[t, j]) in paper_figure) any_paper = 1
         if (earlier_text(t, rows[t, j]) != "") any_earlier = 1
@@ -146,9 +146,10 @@ function write_rows(t, file,   j, r, n, x, s, any_paper, any_earlier) {
         split("", x); split("", s)
         n = figures_of(t, r, x, s)
         row_seeds[t, r] = n
+        taken = minutes_taken(t, r)
         row_text[t, r] = with_deviation(x, n, t)
         printf "| %s |%s %s | %d |%s %s |\n", label[t, r], any_paper ? " " paper_figure[t, r] " |" : "", row_text[t, r], n,
-            any_earlier ? " " earlier_text(t, r) " |" : "", n ? sprintf(minutes_taken(t, r) < 1 ? "%.1f" : "%.0f", minutes_taken(t, r)) : "" > file
+            any_earlier ? " " earlier_text(t, r) " |" : "", n ? sprintf(taken < 1 ? "%.1f" : "%.0f", taken) : "" > file
         if (!(t in least_seeds) || n < least_seeds[t]) least_seeds[t] = n
         if (n > most_seeds[t]) most_seeds[t] = n
     }
