@@ -60,7 +60,7 @@ kind == "test" {
 
 # The figure of a seed, the mean of the parts; "" where a part is missing.
 function figure_of(t, r, c, s,   p, n, sum) {
-    n = part_count[t] ? part_count[t] : 1
+    n = trainings_of(t)
     for (p = part_count[t] ? 1 : 0; p <= part_count[t] + 0; ++p) {
         if (!((t, r, p, c, s) in figure)) return ""
         sum += figure[t, r, p, c, s]

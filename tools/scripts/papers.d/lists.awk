@@ -118,6 +118,9 @@ function list_entry(key, value) {
     else table_key(key, value)
 }
 
+# Trainings behind one figure.
+function trainings_of(t) { return part_count[t] ? part_count[t] : 1 }
+
 # Minutes of a training on a class of machine; "" where they are not known.
 function minutes_of(t, r, class) {
     if ((t, r, class) in minutes) return minutes[t, r, class]

@@ -68,7 +68,7 @@ END {
             n = seeds_of(t, rows[t, j])
             if (least < 0 || n < least) least = n
         }
-        times = part_count[t] ? part_count[t] : 1
+        times = trainings_of(t)
         printf "%-17s %5d %5d  %5d %5d %5d  %s\n", t, row_count[t], least, times * minutes[t, "", "cpu"], times * minutes[t, "", "amx"], \
             times * minutes[t, "", "gpu"], title[t]
     }

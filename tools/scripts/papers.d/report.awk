@@ -227,7 +227,7 @@ function write_overview(   i, t, file) {
 
 # Minutes of all that is missing of a table: five seeds a row, three where one takes over half an hour on a CPU, and the search.
 function minutes_missing(t, class,   j, r, times, wanted, sum) {
-    times = part_count[t] ? part_count[t] : 1
+    times = trainings_of(t)
     for (j = 1; j <= row_count[t]; ++j) {
         r = rows[t, j]
         wanted = times * minutes_of(t, r, "cpu") > 30 ? 3 : 5
